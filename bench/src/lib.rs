@@ -1,13 +1,15 @@
 //! Benchmarks of the real processes, each against a baseline of the same run. Start at [`run`];
 //! [`up`] measures `cynode up`, [`gateway`] tool calls, [`audit`] the audit log, [`chat`] model
-//! requests, [`prompts`] the size of prompts, [`sandbox`] isolation. Figures are printed with their goals and never affect
+//! requests, [`knowledge`] searches, [`pm`] submitted work, [`prompts`] the size of prompts, [`sandbox`] isolation. Figures are printed with their goals and never affect
 //! the exit code: tests assert behaviour, benchmarks show time and memory. [`soak`] is the exception: it
 //! fails if work is lost or done twice.
 
 pub mod audit;
 pub mod chat;
 pub mod gateway;
+pub mod knowledge;
 mod memory;
+pub mod pm;
 mod processes;
 pub mod prompts;
 mod sample;
@@ -44,6 +46,10 @@ pub enum BenchCommand {
     Prompts,
     /// Measure tool calls, direct and through the gateway.
     Gateway(gateway::GatewayBenchArgs),
+    /// Measure how fast passages are ingested and found, and how that grows.
+    Knowledge(knowledge::KnowledgeBenchArgs),
+    /// Measure submitted work with scripted agents, next to plain tasks.
+    Pm(pm::PmBenchArgs),
     /// Measure durable workflow steps, against single-row commits and other engines.
     Workflow(workflow::WorkflowBenchArgs),
     /// Measure sandboxes next to plain processes and `bwrap`, and requests out of them.
@@ -58,6 +64,8 @@ pub async fn run(cli: Cli, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
         BenchCommand::Up(args) => Box::pin(up::run(&args, out)).await,
         BenchCommand::Audit(args) => Box::pin(audit::run(&args, out)).await,
         BenchCommand::Chat(args) => Box::pin(chat::run(&args, out)).await,
+        BenchCommand::Knowledge(args) => Box::pin(knowledge::run(&args, out)).await,
+        BenchCommand::Pm(args) => Box::pin(pm::run(&args, out)).await,
         BenchCommand::Prompts => prompts::run(out),
         BenchCommand::Gateway(args) => Box::pin(gateway::run(&args, out)).await,
         BenchCommand::Workflow(args) => Box::pin(workflow::run(&args, out)).await,

@@ -29,6 +29,8 @@ pub(crate) struct UpOptions {
     pub(crate) listen: String,
     /// PostgreSQL URL; without it, the embedded database is used.
     pub(crate) database_url: Option<String>,
+    /// A directory whose repositories tasks may use.
+    pub(crate) repository_path: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -41,7 +43,7 @@ impl UpProcess {
     /// Starts `up` on a data directory and waits until it is ready.
     pub(crate) fn start(data_dir: &Path) -> anyhow::Result<Self> {
         let (data_dir, listen) = (data_dir.to_owned(), "127.0.0.1:0".to_owned());
-        Self::start_with(&UpOptions { data_dir, listen, database_url: None })
+        Self::start_with(&UpOptions { data_dir, listen, database_url: None, repository_path: None })
     }
 
     /// Starts `up` with these options and waits until it is ready.
@@ -51,6 +53,9 @@ impl UpProcess {
         command.arg(&options.data_dir);
         if let Some(url) = &options.database_url {
             command.args(["--database-url", url]);
+        }
+        if let Some(path) = &options.repository_path {
+            command.arg("--repository-path").arg(path);
         }
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -1,5 +1,6 @@
-//! Benchmarks: [`build`] measures the first build; the others run the bench crate.
+//! Benchmarks: [`build`] measures the first build, [`agent`] agents and models; the others run the bench crate.
 
+pub mod agent;
 pub mod build;
 pub mod chat;
 pub mod gateway;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
 use crate::conformance::{self, ConformanceArgs};
@@ -33,6 +33,12 @@ pub enum XtaskCommand {
         /// Use the XML report of a test run instead of the list of tests
         #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = guardrails::DEFAULT_JUNIT)]
         junit: Option<PathBuf>,
+        /// Switch on the fault that this requirement declares, and show that its tests fail
+        #[arg(long, value_name = "ROW", num_args = 0..=1, default_missing_value = "", conflicts_with = "junit")]
+        mutate: Option<String>,
+        /// With --mutate: every requirement that declares a fault
+        #[arg(long, requires = "mutate")]
+        all: bool,
     },
     /// Prepare, build and run every test, then check the guardrails against the results
     Test {
@@ -60,7 +66,11 @@ pub enum XtaskCommand {
         seed: u64,
     },
     /// Test a real model on this machine, with our own client and through the product
-    LocalModel,
+    LocalModel {
+        /// Instead, submit N small fixes in words, and print how many became a correct branch
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+        requests: Option<u16>,
+    },
     /// Run agents of other vendors through the product, with a scripted model
     Agents,
     /// Run the tests of cgroups in a virtual machine
@@ -76,6 +86,8 @@ pub enum XtaskCommand {
 /// instead of the release build.
 #[derive(Debug, Subcommand)]
 pub enum BenchSubcommand {
+    /// Measure agents on the same small repairs with the same local model: solved, tokens, minutes
+    Agent(bench::agent::AgentBenchArgs),
     /// Count the prompt tokens of each decision
     Prompts,
     /// Measure the audit log: its writer, and queries on a million records
@@ -94,6 +106,18 @@ pub enum BenchSubcommand {
     },
     /// Measure tool calls, direct and through the gateway: rate, latency, CPU and memory
     Gateway {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Measure how fast passages are ingested and found, and how that grows with their number
+    Knowledge {
+        /// Passed on to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Measure submitted work with scripted agents, next to plain tasks
+    Pm {
         /// Passed on to the benchmark
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -129,22 +153,37 @@ pub enum BenchSubcommand {
 pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
     let fine = match cli.command {
         XtaskCommand::Tidy => tidy::run(out)?,
-        XtaskCommand::Guardrails { junit } => guardrails::run(out, junit.as_deref())?,
+        XtaskCommand::Guardrails { junit, mutate: None, .. } => {
+            guardrails::run(out, junit.as_deref())?
+        }
+        XtaskCommand::Guardrails { mutate: Some(row), all, .. } => {
+            if all != row.is_empty() {
+                bail!("give a requirement, as in --mutate X-03, or --mutate --all");
+            }
+            guardrails::mutate::run(out, (!all).then_some(&row))?
+        }
         XtaskCommand::Test { slow } => {
             testing::run(out, if slow { TestLane::Slow } else { TestLane::Fast })?
         }
         XtaskCommand::Ci => ci::run(out)?,
-        XtaskCommand::Openapi { check: true } => openapi::check(out)?,
+        XtaskCommand::Openapi { check: true } => {
+            tool::build_for_tests()?;
+            openapi::check(out)?
+        }
         XtaskCommand::Openapi { check: false } => openapi::write(out)?,
         XtaskCommand::Conformance(args) => conformance::run(out, args)?,
         XtaskCommand::Fuzz { seconds, seed } => fuzz::run(seconds, seed)?,
-        XtaskCommand::LocalModel => local_model::run(out)?,
+        XtaskCommand::LocalModel { requests: None } => local_model::run(out)?,
+        XtaskCommand::LocalModel { requests: Some(count) } => {
+            local_model::run_requests(out, count.into())?
+        }
         XtaskCommand::Agents => third_party_agents::run(out)?,
         XtaskCommand::Vm => vm::run(out)?,
         XtaskCommand::BuildAll => {
             let mut build = tool::cargo_command(&["build"]);
             tool::run_and_check(build.args(tool::binary_package_args()))?
         }
+        XtaskCommand::Bench(BenchSubcommand::Agent(args)) => bench::agent::run(out, &args)?,
         XtaskCommand::Bench(BenchSubcommand::Audit { args }) => {
             tool::run_and_check(&mut bench::program::build_benchmark(&[], "audit", &args)?)?
         }
@@ -154,6 +193,13 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         XtaskCommand::Bench(BenchSubcommand::Build) => bench::build::run(out)?,
         XtaskCommand::Bench(BenchSubcommand::Chat { args }) => bench::chat::run(out, &args)?,
         XtaskCommand::Bench(BenchSubcommand::Gateway { args }) => bench::gateway::run(out, &args)?,
+        XtaskCommand::Bench(BenchSubcommand::Knowledge { args }) => {
+            tool::run_and_check(&mut bench::program::build_benchmark(&[], "knowledge", &args)?)?
+        }
+        XtaskCommand::Bench(BenchSubcommand::Pm { args }) => {
+            let binaries = ["cynode", "cynode-stages"];
+            tool::run_and_check(&mut bench::program::build_benchmark(&binaries, "pm", &args)?)?
+        }
         XtaskCommand::Bench(BenchSubcommand::Sandbox { args }) => {
             prepare::ensure_bubblewrap()?;
             let mut bench = bench::program::build_benchmark(&["cynode"], "sandbox", &args)?;
@@ -185,10 +231,22 @@ mod tests {
     }
 
     #[test]
+    fn a_mutation_names_one_row_or_all_of_them() {
+        let mutate = |args: &[&str]| {
+            let args = [&["xtask", "guardrails", "--mutate"], args].concat();
+            run(Cli::parse_from(args), &mut Vec::new()).unwrap_err().to_string()
+        };
+
+        assert!(mutate(&[]).contains("--mutate --all"));
+        assert!(mutate(&["X-03", "--all"]).contains("--mutate --all"));
+        assert!(mutate(&["PMA-99"]).contains("PMA-99 declares no fault"));
+    }
+
+    #[test]
     fn the_junit_report_has_a_default_place() {
         let cli = Cli::parse_from(["xtask", "guardrails", "--junit"]);
 
-        let XtaskCommand::Guardrails { junit } = cli.command else {
+        let XtaskCommand::Guardrails { junit, .. } = cli.command else {
             panic!("another command was understood");
         };
         assert_eq!(junit, Some(PathBuf::from(guardrails::DEFAULT_JUNIT)));

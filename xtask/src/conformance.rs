@@ -74,7 +74,7 @@ pub fn run(out: &mut dyn Write, args: ConformanceArgs) -> Result<bool> {
     let needs_clients = args.sdks || args.servers || args.openai;
     let wanted = if needs_clients { PackageSet::ClientsAndServers } else { PackageSet::Suites };
     let packages = packages::install(wanted)?;
-    build_binaries(args)?;
+    tool::build_for_tests()?;
     let fixture = ChildProgram::start_fixture()?;
     let gateway = needs_gateway(args)
         .then(|| ConformanceGateway::start(fixture.url(), &exposed_directories(&packages)))
@@ -110,22 +110,6 @@ pub fn run(out: &mut dyn Write, args: ConformanceArgs) -> Result<bool> {
 
 fn needs_gateway(args: ConformanceArgs) -> bool {
     args.through_gateway || args.servers
-}
-
-/// Builds all binaries under test with one command: separate commands would rebuild shared
-/// dependencies.
-fn build_binaries(args: ConformanceArgs) -> Result<()> {
-    let mut build = tool::cargo_command(&["build", "--bins", "-p", "cynode-mcp-fixture"]);
-    if needs_gateway(args) || args.openai {
-        build.args(["-p", "cynode-orchestrator", "-p", "cynork"]);
-    }
-    if args.openai {
-        build.args(["-p", "cynode-pma"]);
-    }
-    if args.upstream {
-        build.args(["-p", "cynode-gateway", "--example", "conformance_client"]);
-    }
-    tool::run_or_fail(&mut build)
 }
 
 /// Directories that third-party servers need to read in the sandbox, which exposes the system's own

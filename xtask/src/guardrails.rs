@@ -2,17 +2,21 @@
 //!
 //! Start reading at [`check`]. [`anchors`] reads `AGENTS.md`, [`requirements`] reads
 //! `docs/requirements.toml`, [`evidence`] knows which tests exist and how they ended, [`revision`] holds
-//! rules, checker and changelog together.
+//! rules, checker, demands and changelog together, and [`mutate`] shows that the named tests notice when
+//! the behaviour of their row is gone.
 //!
 //! Invariant: a `done` row without a test that ran and passed is a fault. Words alone prove nothing.
 
 pub mod anchors;
 pub mod catalogue;
 pub mod evidence;
+pub mod fault_sites;
 pub mod junit;
+pub mod mutate;
 pub mod requirements;
 pub mod revision;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -36,6 +40,8 @@ pub struct Documents {
     pub requirements: String,
     /// `CHANGELOG.md`.
     pub changelog: String,
+    /// The rows with a deliberate fault in the code.
+    pub fault_sites: BTreeSet<String>,
 }
 
 impl Documents {
@@ -48,6 +54,7 @@ impl Documents {
             agents: read("AGENTS.md")?,
             requirements: read("docs/requirements.toml")?,
             changelog: read("CHANGELOG.md")?,
+            fault_sites: fault_sites::read(root)?,
         })
     }
 }
@@ -93,8 +100,9 @@ pub fn check(documents: &Documents, evidence: &Evidence) -> Result<(Requirements
     let requirements = Requirements::parse(&documents.requirements)?;
     let mut faults = anchors::check(&documents.agents);
     faults.extend(anchors::check_changelog(&documents.changelog));
-    faults.extend(revision::check(&documents.agents, &documents.changelog));
+    faults.extend(revision::check(&documents.agents, &requirements, &documents.changelog)?);
     faults.extend(requirements.check(evidence));
+    faults.extend(fault_sites::check(&documents.fault_sites, &requirements));
     Ok((requirements, faults))
 }
 
@@ -141,6 +149,11 @@ mod tests {
     #[test]
     fn changed_rules_a_missing_changelog_entry_and_an_unknown_test_each_fail_the_check() {
         let rules = faults_after(|documents| documents.agents.push_str("- One more rule.\n"));
+        let demand = faults_after(|documents| {
+            let text = "must\"\ntext = \"";
+            let weaker = format!("{text}As far as possible: ");
+            documents.requirements = documents.requirements.replacen(text, &weaker, 1);
+        });
         let entry = faults_after(|documents| {
             documents.changelog = documents.changelog.replace("Guardrails revision", "Revision");
         });
@@ -154,6 +167,7 @@ mod tests {
 
         for (faults, at, what) in [
             (rules, "AGENTS.md", "changed since revision"),
+            (demand, "AGENTS.md", "changed since revision"),
             (entry, "CHANGELOG.md", "has no entry"),
             (section, "CHANGELOG.md", "has 0 sections"),
             (unknown, "docs/requirements.toml", "which does not exist"),

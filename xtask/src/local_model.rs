@@ -4,17 +4,19 @@
 //! then run and verified.
 
 mod product;
-mod server;
+pub(crate) mod server;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use self::product::ProductUnderTest;
 use self::server::{MODEL, ModelServer};
+use crate::bench::agent::{self, RepairWorkshop};
 use crate::guardrails::evidence::Outcome;
 use crate::guardrails::junit::Case;
 use crate::tool;
@@ -27,11 +29,29 @@ const EGRESS: &str = "a_real_model_answers_an_agent";
 const PLAN: &str = "a_real_model_plans_a_request_that_is_run_and_verified";
 const RECORD: &str = "calls_of_a_real_model_are_on_record";
 
-/// Queries the model in every way; returns whether each gave an answer.
-pub fn run(out: &mut dyn Write) -> Result<bool> {
+/// The longest time for one request.
+const REQUEST_LIMIT: Duration = Duration::from_mins(30);
+
+/// Submits this many small fixes in words, one after the other, and prints how many became a correct branch.
+pub fn run_requests(out: &mut dyn Write, count: usize) -> Result<bool> {
+    build_programs()?;
+    let server = ModelServer::start(out)?;
+    let mut workshop = RepairWorkshop::start(&agent::requests_directory(), None)?;
+    workshop.add_provider(&server.url(), MODEL)?;
+    agent::measure_requests(out, &mut workshop, count, REQUEST_LIMIT)?;
+    // The rate is a measurement, not a check.
+    Ok(true)
+}
+
+fn build_programs() -> Result<()> {
     let packages = tool::binary_package_args();
     let mut build = tool::cargo_command(&["build", "--bins"]);
-    tool::run_or_fail(build.args(packages))?;
+    tool::run_or_fail(build.args(packages))
+}
+
+/// Queries the model in every way; returns whether each gave an answer.
+pub fn run(out: &mut dyn Write) -> Result<bool> {
+    build_programs()?;
     Ok(run_model_cases(out)?.iter().all(|case| case.outcome == Outcome::Passed))
 }
 

@@ -37,10 +37,16 @@ impl TestOrchestrator {
 
     /// Starts orchestrator, runner, node and project manager on an empty data directory.
     pub(crate) fn start_all(directory: PathBuf) -> Result<Self> {
+        Self::start_all_with(directory, "")
+    }
+
+    /// The same with the text of a config file.
+    pub(crate) fn start_all_with(directory: PathBuf, config: &str) -> Result<Self> {
         if directory.exists() {
             fs::remove_dir_all(&directory).context("cannot empty the data directory")?;
         }
         fs::create_dir_all(&directory)?;
+        fs::write(directory.join("cynode.toml"), config)?;
         let mut command = Command::new(tool::target_dir().join("debug/cynode"));
         command.args(["up", "--json", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&directory);
         Self::wait_until_started(directory, command)

@@ -30,8 +30,7 @@ pub fn run(out: &mut dyn Write, lane: TestLane) -> Result<bool> {
     writeln!(out, "test: browser driver {}", driver.display())?;
 
     // The end-to-end tests start the real binaries, which no test depends on as a crate.
-    let mut build = tool::cargo_command(&["build"]);
-    tool::run_or_fail(build.args(tool::binary_package_args()))?;
+    tool::build_for_tests()?;
 
     // The report of an earlier run must not be used.
     let report_path = tool::root().join(guardrails::DEFAULT_JUNIT);

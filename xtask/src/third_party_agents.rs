@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
@@ -34,13 +35,20 @@ pub fn run(out: &mut dyn Write) -> Result<bool> {
     Ok(!cases.is_empty() && cases.iter().all(|case| case.outcome == Outcome::Passed))
 }
 
+/// Installs the agent that is started by a command, once; returns its directory.
+pub(crate) fn install_mini_swe_agent() -> Result<PathBuf> {
+    let home = tool::target_dir().join("tools/agents/mini-swe-agent");
+    packages::install_python(&home, MINI_SWE_AGENT, &[])?;
+    Ok(home)
+}
+
 /// The same as test cases, with the existing build.
 pub fn run_agent_cases(out: &mut dyn Write) -> Result<Vec<Case>> {
     writeln!(out, "test: agents of other vendors")?;
     out.flush()?;
     let home = tool::target_dir().join("tools/agents");
     packages::install_npm(&home.join("opencode"), OPENCODE)?;
-    packages::install_python(&home.join("mini-swe-agent"), MINI_SWE_AGENT, &[])?;
+    install_mini_swe_agent()?;
     let report = tool::target_dir().join("nextest").join(PROFILE).join("junit.xml");
     if report.exists() {
         fs::remove_file(&report).context("cannot remove the last report")?;

@@ -2,6 +2,7 @@
 //! function of text or of the package graph in a module below; this module lists the files and
 //! prints the findings.
 
+pub mod injection;
 pub mod layers;
 pub mod licences;
 pub mod links;
@@ -75,6 +76,10 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<TidyFindings> {
         }
         if has_extension(path, "md") {
             links::check(path, &text, &names, &mut findings);
+        }
+        if path == "Cargo.toml" || path.ends_with("/Cargo.toml") {
+            injection::check(path, &text, &mut findings)
+                .with_context(|| format!("cannot read {path}"))?;
         }
         if path.ends_with("/Cargo.toml") {
             manifests::check(path, &text, &mut findings)

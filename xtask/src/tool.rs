@@ -32,6 +32,12 @@ pub fn cargo_command(args: &[&str]) -> Command {
     command
 }
 
+/// Builds every program, test and example of the workspace, as `cargo nextest run --workspace` needs them. A selection of
+/// packages would have other features, for which their dependencies are compiled again.
+pub fn build_for_tests() -> Result<()> {
+    run_or_fail(&mut cargo_command(&["build", "--workspace", "--bins", "--tests", "--examples"]))
+}
+
 /// The arguments `-p <package>` for every binary package.
 pub fn binary_package_args() -> Vec<&'static str> {
     BINARY_PACKAGES.iter().flat_map(|p| ["-p", p]).collect()

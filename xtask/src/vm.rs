@@ -63,8 +63,7 @@ struct TestPrograms {
 }
 
 fn build_tests() -> Result<TestPrograms> {
-    let mut cargo =
-        tool::cargo_command(&["test", "--no-run", "-p", "cynode-node", "--test", "cgroups"]);
+    let mut cargo = tool::cargo_command(&["test", "--no-run", "--workspace", "--test", "cgroups"]);
     let output = tool::stdout_of(cargo.arg("--message-format=json-render-diagnostics"))?;
     let messages: Vec<serde_json::Value> =
         output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use cynode_domain::ids::TraceId;
 use cynode_runtime::env;
 
 use crate::cli::{Cli, CynorkCommand};
@@ -10,9 +11,9 @@ use crate::out::CommandOutput;
 use crate::resolved_settings::{CliSettings, LocalInstance};
 use crate::session::ApiSession;
 use crate::{
-    agent, agent_token, audit, auth, brain, chat, completion, creds, groups, inbox, leases, nodes,
-    pm, prefs, project, providers, rules, runs, schedule, servers, settings_command, skills,
-    status, task, token, tools, users,
+    agent, agent_token, audit, auth, brain, chat, completion, creds, forge, groups, inbox,
+    knowledge, leases, memory, nodes, notify, pm, prefs, profiles, project, providers, rules, runs,
+    schedule, servers, settings_command, skills, status, task, token, tools, trace, users,
 };
 
 /// State that every command uses.
@@ -46,13 +47,19 @@ async fn dispatch(cli: Cli, out: CommandOutput) -> Result<(), CliFailure> {
     let settings = CliSettings::resolve(&cli.global, &|name| env::var(name))?;
     let out = CommandOutput { format: settings.format, ..out };
     let local = settings.local.clone();
-    let mut app = CliContext { session: ApiSession::open(settings)?, out, local };
+    let trace = TraceId::generate();
+    if cli.global.verbose {
+        out.tell(&format!("trace {trace}\n"));
+    }
+    let mut app = CliContext { session: ApiSession::open(settings, trace)?, out, local };
     match cli.command {
         CynorkCommand::Chat(args) => chat::run(args, &mut app).await,
         CynorkCommand::Task(command) => task::run(command, &mut app).await,
         CynorkCommand::Run(command) => runs::run(command, &mut app).await,
+        CynorkCommand::Trace(command) => trace::run(command, &mut app).await,
         CynorkCommand::Pm(command) => pm::run(command, &mut app).await,
         CynorkCommand::Inbox(command) => inbox::run(command, &mut app).await,
+        CynorkCommand::Notify(command) => notify::run(command, &mut app).await,
         CynorkCommand::Schedule(command) => schedule::run(command, &mut app).await,
         CynorkCommand::Project(command) => project::run(command, &mut app).await,
         CynorkCommand::Nodes(command) => nodes::run(command, &mut app).await,
@@ -68,9 +75,13 @@ async fn dispatch(cli: Cli, out: CommandOutput) -> Result<(), CliFailure> {
         CynorkCommand::Audit(command) => audit::run(command, &mut app).await,
         CynorkCommand::Models(command) => providers::run(command, &mut app).await,
         CynorkCommand::Creds(command) => creds::run(command, &mut app).await,
+        CynorkCommand::Forge(command) => forge::run(command, &mut app).await,
         CynorkCommand::Brain(command) => brain::run(command, &mut app).await,
         CynorkCommand::Users(command) => users::run(command, &mut app).await,
         CynorkCommand::Groups(command) => groups::run(command, &mut app).await,
+        CynorkCommand::Profiles(command) => profiles::run(command, &mut app).await,
+        CynorkCommand::Knowledge(command) => knowledge::run(command, &mut app).await,
+        CynorkCommand::Memory(command) => memory::run(command, &mut app).await,
         CynorkCommand::Skills(command) => skills::run(command, &mut app).await,
         CynorkCommand::Prefs(command) => prefs::run(command, &mut app).await,
         CynorkCommand::Settings(command) => settings_command::run(command, &mut app).await,

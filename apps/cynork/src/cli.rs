@@ -13,12 +13,17 @@ use crate::auth::AuthCommand;
 use crate::brain::BrainCommand;
 use crate::chat::ChatCommandArgs;
 use crate::creds::CredsCommand;
+use crate::forge::ForgeCommand;
 use crate::groups::GroupsCommand;
 use crate::inbox::InboxCommand;
+use crate::knowledge::KnowledgeCommand;
 use crate::leases::LeaseCommand;
+use crate::memory::MemoryCommand;
 use crate::nodes::NodesCommand;
+use crate::notify::NotifyCommand;
 use crate::pm::PmCommand;
 use crate::prefs::PrefsCommand;
+use crate::profiles::ProfilesCommand;
 use crate::project::ProjectCommand;
 use crate::providers::ModelsCommand;
 use crate::rules::{AccessCommand, RulesCommand};
@@ -30,6 +35,7 @@ use crate::skills::SkillsCommand;
 use crate::task::TaskCommand;
 use crate::token::TokenCommand;
 use crate::tools::ToolsCommand;
+use crate::trace::TraceCommand;
 use crate::users::UsersCommand;
 
 const EXAMPLES: &str = "\
@@ -60,6 +66,7 @@ pub struct Cli {
 /// Global flags.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct GlobalArgs {
     /// Configuration file [default: `$XDG_CONFIG_HOME/cynork/config.toml`].
     #[arg(short, long, global = true, value_name = "FILE")]
@@ -77,6 +84,9 @@ pub struct GlobalArgs {
     /// Print data only: no progress, no hints.
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Print the trace id of the requests of this command to standard error; the logs of the gateway have it too.
+    #[arg(long, global = true)]
+    pub verbose: bool,
     /// Disable colour, as `NO_COLOR` does.
     #[arg(long, global = true)]
     pub no_color: bool,
@@ -116,18 +126,33 @@ pub enum CynorkCommand {
     /// Inspect runs; pause, resume, answer, retry and fork them.
     #[command(subcommand, visible_alias = "runs")]
     Run(RunCommand),
+    /// Show one request from its start to its end, with times and cost.
+    #[command(subcommand, visible_alias = "traces")]
+    Trace(TraceCommand),
     /// Submit work in your own words; follow it to a branch.
     #[command(subcommand)]
     Pm(PmCommand),
     /// List questions and messages that need your answer, and answer them.
     #[command(subcommand)]
     Inbox(InboxCommand),
+    /// Be notified of what needs you, by webhook, e-mail or Slack.
+    #[command(subcommand, visible_alias = "notifications")]
+    Notify(NotifyCommand),
     /// Run work on a schedule.
     #[command(subcommand, visible_alias = "schedules")]
     Schedule(ScheduleCommand),
     /// Group tasks into projects.
     #[command(subcommand, visible_alias = "projects")]
     Project(ProjectCommand),
+    /// Define what the agents of a project may use.
+    #[command(subcommand, visible_alias = "profile")]
+    Profiles(ProfilesCommand),
+    /// Ingest documents, and search what the project knows.
+    #[command(subcommand)]
+    Knowledge(KnowledgeCommand),
+    /// Read and edit what a project remembers across tasks.
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// List worker nodes; drain and enable them.
     #[command(subcommand, visible_alias = "node")]
     Nodes(NodesCommand),
@@ -167,6 +192,9 @@ pub enum CynorkCommand {
     /// Manage credentials for model providers. Secrets are encrypted and never shown.
     #[command(subcommand, visible_alias = "credentials")]
     Creds(CredsCommand),
+    /// Connect repositories with their forge: pull requests, issues, webhooks.
+    #[command(subcommand)]
+    Forge(ForgeCommand),
     /// Inspect model calls and their cost, and the decisions of the project manager.
     #[command(subcommand)]
     Brain(BrainCommand),

@@ -12,6 +12,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use cynode_client::{Client, ClientError};
 use cynode_domain::agent_profile::BUILT_IN;
+use cynode_domain::ids::TraceId;
 use cynode_runtime::env;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use cynode_wire::schedules::ScheduleQuery;
@@ -149,7 +150,7 @@ fn candidates(names: CompletionKind) -> Vec<CompletionCandidate> {
 
 fn fetch_names(names: CompletionKind) -> Option<Vec<String>> {
     let settings = CliSettings::resolve(&GlobalArgs::default(), &|name| env::var(name)).ok()?;
-    let mut session = ApiSession::open(settings).ok()?;
+    let mut session = ApiSession::open(settings, TraceId::generate()).ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     runtime.block_on(async {
         let request = session.call(async |client| names.fetch(client).await);

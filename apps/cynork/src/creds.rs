@@ -211,7 +211,7 @@ async fn history(
 }
 
 /// Reads the secret from a hidden prompt, or from standard input.
-fn read_secret() -> Result<GivenSecret, CliFailure> {
+pub(crate) fn read_secret() -> Result<GivenSecret, CliFailure> {
     if io::stdin().is_terminal() {
         return parse_prompted(rpassword::prompt_password("secret: "));
     }

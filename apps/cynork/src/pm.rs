@@ -1,14 +1,19 @@
 //! `pm`: submit work in your own words, follow it, answer its questions, and get a branch.
 
+mod demo;
 mod follow;
 mod render;
 mod submit;
+
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use cynode_domain::question::Reply;
 use cynode_domain::work_kind::{WorkKind, WorkScope};
 use cynode_wire::page::MAX_LIMIT;
-use cynode_wire::requests::{AnswerRequest, OverrideRequest, RequestQuery, RequestView};
+use cynode_wire::requests::{
+    AnswerRequest, HandBackUnit, OverrideRequest, RequestQuery, RequestView, TakeOverUnit,
+};
 
 pub(crate) use self::render::render_waiting_row;
 use self::submit::SubmitArgs;
@@ -22,6 +27,11 @@ pub enum PmCommand {
     /// Submit work: a sentence, a file, an issue. It ends in a branch with verified requirements.
     #[command(after_help = submit::EXAMPLES)]
     Submit(Box<SubmitArgs>),
+    /// Create a small git repository to try requests on without a model.
+    Demo {
+        /// The directory to create.
+        directory: PathBuf,
+    },
     /// List requests, newest first.
     List {
         /// Also those that have ended.
@@ -50,6 +60,25 @@ pub enum PmCommand {
         /// The request, by name or id.
         request: String,
     },
+    /// Pause a request: no attempt starts until it is resumed.
+    Pause {
+        /// The request, by name or id.
+        request: String,
+    },
+    /// Resume a paused request.
+    Resume {
+        /// The request, by name or id.
+        request: String,
+    },
+    /// Work on a unit yourself: its agent stops.
+    TakeOver {
+        /// The request, by name or id.
+        request: String,
+        /// The unit, such as `impl:auth`.
+        unit: String,
+    },
+    /// Give a unit back that you took over.
+    HandBack(PmHandBackArgs),
     /// Cancel a request and everything that works on it.
     Cancel {
         /// The request, by name or id.
@@ -84,6 +113,21 @@ struct PmReplyArgs {
     text: Option<String>,
 }
 
+/// Arguments of `pm hand-back`.
+#[derive(Debug, Args)]
+pub struct PmHandBackArgs {
+    /// The request, by name or id.
+    request: String,
+    /// The unit, such as `impl:auth`.
+    unit: String,
+    /// The completed task with your changes; an agent goes on when absent.
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
+    /// What the agent should know.
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+}
+
 /// Arguments of `pm override`.
 #[derive(Debug, Args)]
 pub struct PmOverrideArgs {
@@ -100,6 +144,7 @@ pub struct PmOverrideArgs {
 pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         PmCommand::Submit(args) => submit::run(*args, app).await,
+        PmCommand::Demo { directory } => demo::run(&directory, app),
         PmCommand::List { all, project } => {
             let items = list(app, all, project).await?;
             app.out.list(items, render::render_list)
@@ -129,13 +174,41 @@ pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), 
             let view = app.session.call(call).await?;
             app.out.show(&view, render::render_request)
         }
-        PmCommand::Diff { request } => {
-            let view = get(app, &request).await?;
-            let Some(task) = render::newest_changes(&view) else {
-                let text = format!("{} has changed nothing yet", view.name);
-                return Err(CliFailure::NotFound(text));
+        PmCommand::Diff { request } => show_diff(app, &request).await,
+        PmCommand::Pause { request } => {
+            let call = async |client: &cynode_client::Client| client.request_pause(&request).await;
+            let view = app.session.call(call).await?;
+            app.out.show(&view, |view, _| {
+                format!(
+                    "{name} is paused: resume it with `cynork pm resume {name}`",
+                    name = view.name
+                )
+            })
+        }
+        PmCommand::Resume { request } => {
+            let call = async |client: &cynode_client::Client| client.request_resume(&request).await;
+            let view = app.session.call(call).await?;
+            app.out.show(&view, |view, _| format!("{} goes on: {}", view.name, view.phase))
+        }
+        PmCommand::TakeOver { request, unit } => {
+            let body = TakeOverUnit { unit };
+            let call = async |client: &cynode_client::Client| {
+                client.request_take_over(&request, &body).await
             };
-            diff::run(TaskDiffArgs::all_of(task.to_string()), app).await
+            let view = app.session.call(call).await?;
+            app.out.show(&view, |view, _| {
+                let (name, unit) = (&view.name, &body.unit);
+                format!("{unit} is yours: give it back with `cynork pm hand-back {name} {unit}`")
+            })
+        }
+        PmCommand::HandBack(args) => {
+            let PmHandBackArgs { request, unit, task, text } = args;
+            let body = HandBackUnit { unit, task, comment: text };
+            let call = async |client: &cynode_client::Client| {
+                client.request_hand_back(&request, &body).await
+            };
+            let view = app.session.call(call).await?;
+            app.out.show(&view, |view, _| format!("{} goes on: {}", view.name, view.phase))
         }
         PmCommand::Cancel { request } => {
             let call = async |client: &cynode_client::Client| client.task_cancel(&request).await;
@@ -143,6 +216,14 @@ pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), 
             app.out.show(&canceled, |_, _| format!("{request} is canceled"))
         }
     }
+}
+
+async fn show_diff(app: &mut CliContext, request: &str) -> Result<(), CliFailure> {
+    let view = get(app, request).await?;
+    let Some(task) = render::newest_changes(&view) else {
+        return Err(CliFailure::NotFound(format!("{} has changed nothing yet", view.name)));
+    };
+    diff::run(TaskDiffArgs::all_of(task.to_string()), app).await
 }
 
 impl PmReplyArgs {

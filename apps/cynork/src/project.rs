@@ -21,7 +21,7 @@ pub enum ProjectCommand {
         #[arg(long, default_value = "")]
         description: String,
     },
-    /// List your projects.
+    /// List your projects and those that are shared with you.
     List(ProjectListArgs),
     /// Show one project.
     Get {
@@ -45,7 +45,7 @@ pub struct ProjectListArgs {
 
 /// Arguments of `project update`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["name", "description", "active"])))]
+#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["name", "description", "active", "group"])))]
 pub struct ProjectUpdateArgs {
     /// The project, by slug or id.
     project: String,
@@ -58,6 +58,9 @@ pub struct ProjectUpdateArgs {
     /// Whether the project accepts new tasks.
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
+    /// The group whose members see its tasks and requests and answer their questions; "" for none.
+    #[arg(long)]
+    group: Option<String>,
 }
 
 pub(crate) async fn run(command: ProjectCommand, app: &mut CliContext) -> Result<(), CliFailure> {
@@ -87,8 +90,8 @@ async fn list(page: ProjectListArgs, app: &mut CliContext) -> Result<(), CliFail
 }
 
 async fn update(args: ProjectUpdateArgs, app: &mut CliContext) -> Result<(), CliFailure> {
-    let ProjectUpdateArgs { project, name, description, active } = args;
-    let body = UpdateProject { display_name: name, description, is_active: active };
+    let ProjectUpdateArgs { project, name, description, active, group } = args;
+    let body = UpdateProject { display_name: name, description, is_active: active, group };
     let view =
         app.session.call(async |client| client.project_update(&project, &body).await).await?;
     app.out.show(&view, render)
@@ -110,6 +113,8 @@ fn render(project: &ProjectView, ctx: RenderContext) -> String {
         ("project", Some(project.slug.clone())),
         ("name", Some(project.display_name.clone())),
         ("description", Some(project.description.clone())),
+        ("owner", Some(project.owner.clone())),
+        ("shared with", project.group.clone()),
         ("accepts tasks", Some(format_state(project).to_owned())),
         ("created", Some(relative_time::format_relative(ctx.now, project.created_at))),
         ("changed", Some(relative_time::format_relative(ctx.now, project.updated_at))),
@@ -123,11 +128,17 @@ fn render_page(page: &Page<ProjectView>, ctx: RenderContext) -> String {
         vec![
             project.slug.clone(),
             table::truncate(&project.display_name, 40),
+            project.owner.clone(),
+            project.group.clone().unwrap_or_default(),
             format_state(project).to_owned(),
             relative_time::format_relative(ctx.now, project.created_at),
         ]
     });
-    table::render_table(&["PROJECT", "NAME", "ACCEPTS TASKS", "CREATED"], rows, ctx)
+    table::render_table(
+        &["PROJECT", "NAME", "OWNER", "SHARED WITH", "ACCEPTS TASKS", "CREATED"],
+        rows,
+        ctx,
+    )
 }
 
 fn format_state(project: &ProjectView) -> &'static str {
@@ -153,6 +164,8 @@ mod tests {
             slug: "default".to_owned(),
             display_name: "Default".to_owned(),
             description: String::new(),
+            owner: "ada".to_owned(),
+            group: Some("web-team".to_owned()),
             is_default: true,
             is_active: true,
             created_at: DateTime::UNIX_EPOCH,

@@ -1,6 +1,7 @@
 //! `rules` and `access`: access rules, and explanations of access decisions.
 
 use clap::{Args, Subcommand};
+use cynode_domain::forge::{FORGE_REPOSITORY_RESOURCE, OPEN_PULL_REQUEST_ACTION};
 use cynode_domain::ids::{GroupId, RuleId};
 use cynode_domain::model::{CALL_ACTION, OPERATION_RESOURCE};
 use cynode_domain::policy::pattern::Pattern;
@@ -47,7 +48,8 @@ pub enum RulesCommand {
 pub struct RuleAddArgs {
     /// The effect: allow or deny.
     effect: Effect,
-    /// The tools, such as `db.*`; with `--action api.call`, the model providers, such as `anthropic/*`.
+    /// The tools, such as `db.*`; with `--action api.call`, the model providers, such as `anthropic/*`; with `--action
+    /// forge.pull_request.open`, the repositories, such as `github.com/team/*`.
     tools: Pattern,
     /// The subject: system, agent:TYPE, user:ID, group:NAME, project:ID or task:ID.
     #[arg(long = "for", value_name = "SUBJECT", default_value = "system", value_parser = named)]
@@ -55,7 +57,7 @@ pub struct RuleAddArgs {
     /// Only for this caller: pm, pa, sandbox or user; repeatable.
     #[arg(long, value_name = "CALLER")]
     caller: Vec<Principal>,
-    /// The action: mcp.tool.invoke, or api.call for calls to model providers.
+    /// The action: mcp.tool.invoke, api.call for calls to model providers, or `forge.pull_request.open`.
     #[arg(long, value_name = "ACTION")]
     action: Option<Pattern>,
     /// Only the tools of this server, by id or name [default: for allow, the server that the pattern begins with].
@@ -102,7 +104,11 @@ pub(crate) async fn run(command: RulesCommand, app: &mut CliContext) -> Result<(
             app.out.list(rules, render)
         }
         RulesCommand::Add(args) => {
-            let is_call = args.action.as_ref().is_some_and(|action| action.as_str() == CALL_ACTION);
+            let resource_type = match args.action.as_ref().map(Pattern::as_str) {
+                Some(CALL_ACTION) => Some(OPERATION_RESOURCE),
+                Some(OPEN_PULL_REQUEST_ACTION) => Some(FORGE_REPOSITORY_RESOURCE),
+                _ => None,
+            };
             let subject = match args.subject {
                 SubjectArg::RuleSubject(subject) => subject,
                 SubjectArg::Group(name) => {
@@ -112,11 +118,7 @@ pub(crate) async fn run(command: RulesCommand, app: &mut CliContext) -> Result<(
             let body = CreateRule {
                 subject,
                 action: args.action,
-                resource_type: is_call
-                    .then(|| OPERATION_RESOURCE.parse())
-                    .transpose()
-                    .ok()
-                    .flatten(),
+                resource_type: resource_type.and_then(|name| name.parse().ok()),
                 resource_pattern: args.tools,
                 server: args.server,
                 effect: args.effect,

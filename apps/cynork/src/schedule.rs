@@ -21,7 +21,8 @@ Examples:
   cynork schedule create nightly --cron '0 3 * * *' --time-zone Europe/Berlin --command 'make clean'
   cynork schedule create report --every 24h --prompt 'Summarise what changed since yesterday'
   cynork schedule create once --at '2026-11-16 03:00 Europe/Berlin' --script upgrade.sh
-  cynork schedule create soon --in 90m --command 'date'";
+  cynork schedule create soon --in 90m --command 'date'
+  cynork schedule create deps --cron '0 4 * * 1' --submit 'Update the dependencies' --repo https://example.com/shop.git";
 
 /// Run work on a schedule, and list its runs.
 #[derive(Debug, Subcommand)]
@@ -166,6 +167,7 @@ async fn create(args: ScheduleCreateArgs, app: &mut CliContext) -> Result<(), Cl
         time_zone: when.time_zone,
         prompt: what.prompt,
         task: what.task,
+        request: what.request,
         enabled: args.paused.then_some(false),
         if_missed: args.rules.if_missed,
         overlap: args.rules.overlap,
@@ -195,6 +197,7 @@ fn build_update(args: ScheduleUpdateArgs, app: &CliContext) -> Result<UpdateSche
         time_zone: when.time_zone,
         prompt: what.prompt,
         task: what.task,
+        request: what.request,
         enabled: None,
         if_missed: args.rules.if_missed,
         overlap: args.rules.overlap,

@@ -1,9 +1,11 @@
 //! Authenticated calls to the gateway; an expired session is renewed once.
 
-use cynode_client::{Client, ClientError};
+use cynode_client::{Client, ClientError, McpClientError};
+use cynode_domain::ids::TraceId;
 use cynode_wire::auth::{RefreshToken, SessionView};
 use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use secrecy::SecretString;
+use serde_json::Value;
 
 use crate::config_file::{ConfigFile, StoredSession};
 use crate::failure::CliFailure;
@@ -20,11 +22,12 @@ pub(crate) struct ApiSession {
 }
 
 impl ApiSession {
-    /// Creates the client; sends nothing.
-    pub(crate) fn open(settings: CliSettings) -> Result<Self, CliFailure> {
+    /// Creates the client, whose requests belong to `trace`; sends nothing.
+    pub(crate) fn open(settings: CliSettings, trace: TraceId) -> Result<Self, CliFailure> {
         let CliSettings { gateway_url, origin, identity, config, .. } = settings;
         let anonymous = Client::anonymous(&gateway_url)
             .map_err(|error| CliFailure::from_client_error(error, &gateway_url, origin))?;
+        let anonymous = anonymous.with_trace(trace);
         let client = match &identity {
             CallerIdentity::Anonymous => anonymous,
             CallerIdentity::Token(token) => anonymous.with_token(token.clone()),
@@ -107,6 +110,23 @@ impl ApiSession {
         call: impl AsyncFn(&Client) -> Result<T, ClientError>,
     ) -> Result<T, CliFailure> {
         call(&self.client).await.map_err(|error| self.convert_error(error))
+    }
+
+    /// Calls a tool of the gateway. An expired session is not renewed: make a [`Self::call`] first.
+    pub(crate) async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Value, CliFailure> {
+        let called = self.client.mcp_call(tool, arguments).await;
+        let result = called.map_err(|error| match error {
+            McpClientError::Unavailable(error) => self.convert_error(error),
+            error @ (McpClientError::Refused { .. } | McpClientError::ToolFailed { .. }) => {
+                CliFailure::Invalid(error.to_string())
+            }
+        })?;
+        let missing = || CliFailure::Internal(format!("{tool} returned no structured result"));
+        result.structured.ok_or_else(missing)
     }
 
     /// Exchanges the refresh token for a new session and stores it.

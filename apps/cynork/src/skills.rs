@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use cynode_domain::ids::{ProjectId, SkillId};
 use cynode_domain::skill::{SYSTEM_SKILL, SkillScope};
-use cynode_wire::page::{MAX_LIMIT, Page};
-use cynode_wire::skills::{CreateSkill, SkillContentView, SkillQuery, SkillView, UpdateSkill};
+use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
+use cynode_wire::skills::{
+    CreateSkill, ReleaseSkill, RollbackSkill, SkillContentView, SkillDiffQuery, SkillQuery,
+    SkillVersionView, SkillView, UpdateSkill,
+};
 use serde_json::json;
 
 use crate::app::CliContext;
@@ -53,8 +56,45 @@ pub enum SkillsCommand {
         /// A new name.
         #[arg(long)]
         name: Option<String>,
+        /// Why, for the history.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
         #[command(flatten)]
         readers: SkillScopeArgs,
+    },
+    /// List the versions of a skill that you can change: who wrote them, when and why.
+    History {
+        /// The skill, by name or id, or `default`.
+        skill: String,
+    },
+    /// Show what changed between two versions [default: the last change].
+    Diff {
+        /// The skill, by name or id, or `default`.
+        skill: String,
+        /// The older version.
+        from: Option<i64>,
+        /// The newer version [default: the current one].
+        to: Option<i64>,
+    },
+    /// Restore a version, as a new version that is scanned like any other.
+    Rollback {
+        /// The skill, by name or id, or `default`.
+        skill: String,
+        /// The version, from `cynork skills history`.
+        version: i64,
+        /// Why, for the history.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Release a skill from quarantine. Administrators only; the reason is recorded.
+    ///
+    /// The scan rejects the text of a skill in quarantine, so agents do not get it. A change of its text ends the release.
+    Release {
+        /// The skill, by name or id, or `default`.
+        skill: String,
+        /// Why the text is harmless.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
     },
     /// Delete a skill. Deleting `default` restores the text of the release.
     #[command(visible_alias = "remove")]
@@ -117,18 +157,52 @@ pub(crate) async fn run(command: SkillsCommand, app: &mut CliContext) -> Result<
             let body = CreateSkill { content, name, ..readers.resolve_scope(app).await? };
             app.session.call(async |client| client.skill_load(&body).await).await?
         }
-        SkillsCommand::Update { skill, file, name, readers } => {
+        SkillsCommand::History { skill } => {
+            let skill = resolve_id(app, &skill).await?;
+            let query = PageQuery { limit: Some(MAX_LIMIT), cursor: None };
+            let page =
+                app.session.call(async |client| client.skill_history(skill, &query).await).await?;
+            return app.out.show(&page, |page, ctx| render_history(&page.items, ctx));
+        }
+        SkillsCommand::Diff { skill, from, to } => {
+            let skill = resolve_id(app, &skill).await?;
+            let query = SkillDiffQuery { from, to };
+            let view =
+                app.session.call(async |client| client.skill_diff(skill, &query).await).await?;
+            if app.out.format == Format::Json {
+                return app.out.print_json(&view);
+            }
+            if view.diff.is_empty() {
+                let (from, to) = (view.from, view.to);
+                app.out.print_message(&format!("versions {from} and {to} have the same text"));
+                return Ok(());
+            }
+            app.out.untrusted_stdout().write(&view.diff)?;
+            return Ok(());
+        }
+        SkillsCommand::Rollback { skill, version, reason } => {
+            let skill = resolve_id(app, &skill).await?;
+            let body = RollbackSkill { version, reason };
+            app.session.call(async |client| client.skill_rollback(skill, &body).await).await?
+        }
+        SkillsCommand::Release { skill, reason } => {
+            let skill = resolve_id(app, &skill).await?;
+            let body = ReleaseSkill { reason };
+            app.session.call(async |client| client.skill_release(skill, &body).await).await?
+        }
+        SkillsCommand::Update { skill, file, name, reason, readers } => {
             let skill = resolve_id(app, &skill).await?;
             let read = |file: PathBuf| input::read_text(&file, InputPurpose::Skill);
             let content = file.map(read).transpose()?;
             let CreateSkill { scope, project_id, group_id, .. } =
                 readers.resolve_scope(app).await?;
-            let body = UpdateSkill { content, name, scope, project_id, group_id };
+            let body = UpdateSkill { content, name, scope, project_id, group_id, reason: None };
             if body == UpdateSkill::default() {
                 return Err(CliFailure::Usage(
                     "nothing to change; give --file, --name or a scope flag".to_owned(),
                 ));
             }
+            let body = UpdateSkill { reason, ..body };
             app.session.call(async |client| client.skill_update(skill, &body).await).await?
         }
         SkillsCommand::Delete { skill } => {
@@ -202,12 +276,38 @@ fn render(skills: &[SkillView], ctx: RenderContext) -> String {
             table::truncate(&skill.name, 40),
             skill.scope.to_string(),
             format_author(skill).to_owned(),
+            format_state(skill),
             skill.version.to_string(),
             relative_time::format_relative(ctx.now, skill.updated_at),
             skill.id.to_string(),
         ]
     });
-    table::render_table(&["SKILL", "SCOPE", "AUTHOR", "VERSION", "UPDATED", "ID"], rows, ctx)
+    let heads = ["SKILL", "SCOPE", "AUTHOR", "STATE", "VERSION", "UPDATED", "ID"];
+    table::render_table(&heads, rows, ctx)
+}
+
+/// Whether agents get the skill; for those who may change it, which rule rejects it.
+fn format_state(skill: &SkillView) -> String {
+    match &skill.quarantine {
+        None => "active".to_owned(),
+        Some(findings) => match findings.first() {
+            Some(finding) => format!("quarantined: {}", table::truncate(&finding.rule, 30)),
+            None => "quarantined".to_owned(),
+        },
+    }
+}
+
+fn render_history(versions: &[SkillVersionView], ctx: RenderContext) -> String {
+    let rows = versions.iter().map(|version| {
+        vec![
+            version.version.to_string(),
+            relative_time::format_relative(ctx.now, version.created_at),
+            version.author.map_or_else(|| "release".to_owned(), |author| author.to_string()),
+            table::truncate(&version.name, 40),
+            table::truncate(version.reason.as_deref().unwrap_or("-"), 60),
+        ]
+    });
+    table::render_table(&["VERSION", "WRITTEN", "AUTHOR", "NAME", "REASON"], rows, ctx)
 }
 
 fn format_author(skill: &SkillView) -> &'static str {
@@ -258,6 +358,7 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
             updated_by,
+            quarantine: None,
         };
         let all = [
             skill(SkillScope::Global, None, None),
@@ -282,6 +383,7 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
             updated_by: None,
+            quarantine: None,
         };
         let all = [skill(1, "Review"), skill(2, "style"), skill(3, "Style")];
 

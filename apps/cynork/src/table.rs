@@ -95,7 +95,7 @@ pub(crate) fn sanitize_stream(text: &str) -> String {
     parts.collect()
 }
 
-fn sanitize_line(text: &str) -> String {
+pub(crate) fn sanitize_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -7,9 +7,7 @@ use anyhow::Context;
 use axum::Router;
 use cynode_api::GatewayAdministration;
 use cynode_execution::findings::FindingService;
-use cynode_execution::preferences::PreferenceService;
 use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService};
-use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::GatewayOperations;
 use cynode_gateway::GatewayOptions;
 use cynode_gateway::GatewayParts;
@@ -23,9 +21,13 @@ use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, AgentProfiles, WorkService};
 use cynode_ops::{schedules::Scheduler, schedules::Schedules};
+use cynode_requests::RequestService;
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::audit::{AuditLog, AuditOptions};
+use cynode_resources::preferences::PreferenceService;
+use cynode_resources::profiles::Profiles;
+use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::rules::AccessRules;
 use cynode_resources::servers::{InstalledServers, SecretSealer};
@@ -33,6 +35,8 @@ use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::tools::ToolRegistry;
 use cynode_resources::{Projects, Signals, Store};
+use cynode_retrieval::Knowledge;
+use cynode_runs::{RunOperations, RunQueries};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
@@ -49,9 +53,11 @@ pub(crate) struct GatewayDependencies<'a> {
     pub(crate) clock: &'a SharedClock,
     pub(crate) signals: &'a Signals,
     pub(crate) data_dir: &'a Path,
+    pub(crate) knowledge: Knowledge,
     pub(crate) audit: AuditOptions,
     pub(crate) stream_targets: Vec<StreamTarget>,
     pub(crate) tasks: TaskService,
+    pub(crate) requests: RequestService,
     pub(crate) projects: Projects,
     pub(crate) artifacts: ArtifactService,
     pub(crate) steering: RunOperations,
@@ -106,7 +112,8 @@ pub(crate) async fn build_gateway(
         signals.clone(),
         shared.tasks.clone(),
         shared.agents.handoffs.clone(),
-    );
+    )
+    .with_intake(Arc::new(shared.requests.clone()));
     let directory = RegistryDirectory::new(registry.clone(), Arc::clone(&shared.sealer));
     let pool = Arc::new(build_pool(directory, audit.clone(), options, data_dir));
     let gateway = McpGateway::new(GatewayParts {
@@ -161,7 +168,11 @@ fn tool_services(
     let placer = shared.placer.clone();
     ToolServices {
         tasks: shared.tasks.clone(),
+        requests: Some(shared.requests.clone()),
         projects: shared.projects.clone(),
+        profiles: Profiles::new(store.clone(), clock.clone(), signals.clone()),
+        project_memory: ProjectMemory::new(store.clone(), clock.clone()),
+        knowledge: shared.knowledge.clone(),
         schedules: Schedules::new(store.clone(), signals.clone()),
         artifacts: shared.artifacts.clone(),
         nodes: shared.nodes.clone(),
@@ -219,6 +230,7 @@ impl GatewayServices {
             self.pool.run(shutdown.clone()),
             Box::pin(self.inbox.run(shutdown.clone())),
             Box::pin(self.scheduler.run(shutdown.clone())),
+            Box::pin(self.skills.clone().run(shutdown.clone())),
             self.audit_stream.run(shutdown.clone()),
             self.operations.audit.clone().run(shutdown),
         );

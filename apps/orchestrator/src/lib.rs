@@ -14,6 +14,7 @@ mod gateway_assembly;
 mod model_egress;
 mod options;
 mod pma_instances;
+mod process_events;
 mod server;
 mod server_processes;
 mod service_secrets;

@@ -1,12 +1,11 @@
 //! Connects to the project manager's processes over Unix sockets or local ports.
 //!
-//! Start at [`PmaInstances`]. Processes are used round-robin; one that does not accept connections is tried
-//! last for a moment. Nothing is sent to a second process once the first has accepted a connection.
+//! Start at [`PmaInstances`]. A [`Coordinator`] assigns each handoff to a process, round-robin; one that does not accept
+//! connections is tried last for a moment. Nothing is sent to a second process once the first has accepted a connection.
 
 mod connection;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use async_trait::async_trait;
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::ProjectManager,
 };
+use cynode_roles::{Coordinator, PooledWorker};
 use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::handoff::{ChatEvent, HandoffKind};
 use futures_util::stream;
@@ -47,13 +47,29 @@ impl PmaAddress {
     }
 }
 
+/// A process of the project manager.
+struct PmaInstance {
+    address: PmaAddress,
+    /// Until when it is tried last.
+    unavailable_until: Mutex<Option<Instant>>,
+}
+
+impl PmaInstance {
+    fn set_unavailable(&self, until: Option<Instant>) {
+        *self.unavailable_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+}
+
+impl PooledWorker for PmaInstance {
+    fn is_available(&self) -> bool {
+        let until = self.unavailable_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_none_or(|until| until <= Instant::now())
+    }
+}
+
 /// All processes of the project manager.
 pub(crate) struct PmaInstances {
-    addresses: Vec<PmaAddress>,
-    /// Until when each process is tried last.
-    unavailable_until: Mutex<Vec<Option<Instant>>>,
-    /// Round-robin counter.
-    next_index: AtomicUsize,
+    coordinator: Coordinator<PmaInstance>,
     secret: SecretString,
     /// Tasks that drive the connections.
     tasks: BackgroundTasks,
@@ -62,59 +78,40 @@ pub(crate) struct PmaInstances {
 impl PmaInstances {
     /// The processes at `addresses`; requests are authenticated with `secret`.
     pub(crate) fn new(addresses: Vec<PmaAddress>, secret: SecretString) -> Self {
-        let unavailable_until = Mutex::new(vec![None; addresses.len()]);
-        Self {
-            addresses,
-            unavailable_until,
-            next_index: AtomicUsize::new(0),
-            secret,
-            tasks: BackgroundTasks::new(),
-        }
+        let instance = |address| PmaInstance { address, unavailable_until: Mutex::new(None) };
+        let coordinator = Coordinator::new(addresses.into_iter().map(instance).collect());
+        Self { coordinator, secret, tasks: BackgroundTasks::new() }
     }
 
-    /// Sends to the first process in turn that accepts a connection.
+    /// Sends to the process whose turn it is, or to the next that accepts a connection.
     async fn send(&self, sending: &PmaHandoffRequest<'_>) -> Result<PmaResponse, HandoffError> {
+        let unreachable = |reason: String| HandoffError::Unreachable(reason);
         let mut reasons = vec![];
-        for index in self.round_robin_order() {
-            match connection::connect(&self.addresses[index], &self.tasks).await {
+        for instance in self.coordinator.assign().map_err(|error| unreachable(error.to_string()))? {
+            match connection::connect(&instance.address, &self.tasks).await {
                 Ok(link) => {
-                    self.set_unavailable(index, None);
+                    instance.set_unavailable(None);
                     return link.send(sending).await;
                 }
                 Err(reason) => {
-                    self.set_unavailable(index, Some(Instant::now() + UNAVAILABLE_FOR));
+                    instance.set_unavailable(Some(Instant::now() + UNAVAILABLE_FOR));
                     reasons.push(reason);
                 }
             }
         }
-        Err(HandoffError::Unreachable(reasons.join("; ")))
-    }
-
-    /// Round-robin order; recently unavailable processes last.
-    fn round_robin_order(&self) -> Vec<usize> {
-        let count = self.addresses.len();
-        let first = self.next_index.fetch_add(1, Ordering::Relaxed);
-        let mut order: Vec<_> = (0..count).map(|n| (first + n) % count.max(1)).collect();
-        let away = self.unavailable_until.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        order.sort_by_key(|index| away[*index].is_some_and(|until| until > now));
-        order
-    }
-
-    fn set_unavailable(&self, index: usize, until: Option<Instant>) {
-        self.unavailable_until.lock().unwrap_or_else(PoisonError::into_inner)[index] = until;
+        Err(unreachable(reasons.join("; ")))
     }
 }
 
 #[async_trait]
 impl ProjectManager for PmaInstances {
     fn is_configured(&self) -> bool {
-        !self.addresses.is_empty()
+        !self.coordinator.workers().is_empty()
     }
 
     async fn is_reachable(&self) -> bool {
-        for address in &self.addresses {
-            if connection::connect(address, &self.tasks).await.is_ok() {
+        for instance in self.coordinator.workers() {
+            if connection::connect(&instance.address, &self.tasks).await.is_ok() {
                 return true;
             }
         }

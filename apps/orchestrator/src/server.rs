@@ -12,24 +12,26 @@ use axum::Router;
 use axum::middleware::from_fn;
 use cynode_api::ApiServices;
 use cynode_execution::analysts::ManagedAnalyst;
-use cynode_execution::preferences::PreferenceService;
-use cynode_execution::{
-    ArtifactService, EventService, JobPlacer, NodeService, Sweeper, TaskService, WorkflowService,
-};
-use cynode_execution::{runs::RunOperations, runs::RunQueries};
+use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService, WorkflowService};
 use cynode_gateway::GatewayOptions;
+use cynode_notifications::{Notifications, Notifier};
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
-use cynode_requests::{RequestDriver, RequestService};
+use cynode_requests::{ForgeService, RequestDriver, RequestService};
 use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::audit::RejectionCounter;
 use cynode_resources::groups::Groups;
+use cynode_resources::preferences::PreferenceService;
+use cynode_resources::profiles::Profiles;
+use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::{
     Accounts, BlobCollector, BlobStore, BootstrapOutcome, InitialAdminSecrets, Projects, Signals,
     Store,
 };
+use cynode_retrieval::{DatabaseBackend, Knowledge};
+use cynode_runs::{EventService, RunOperations, RunQueries, Sweeper};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::durable_file;
 use cynode_runtime::metrics::{self, MetricsExporter};
@@ -42,6 +44,7 @@ use crate::agent_services::build_agent_services;
 use crate::connections::{self, ConnectionLimits};
 use crate::gateway_assembly::{self, GatewayDependencies, GatewayServices};
 use crate::model_egress::build_models;
+use crate::process_events::log_database_connected;
 use crate::service_secrets::load_service_tokens;
 
 /// How long open requests may take to end on shutdown.
@@ -57,6 +60,7 @@ pub struct OrchestratorServer {
     router: Router,
     sweeper: Sweeper,
     requests: RequestDriver,
+    notifier: Notifier,
     collector: BlobCollector,
     job_lease_ms: u32,
     gateway: GatewayServices,
@@ -92,6 +96,7 @@ impl OrchestratorServer {
         let (store, secrets) =
             tokio::join!(Store::open(&url), InitialAdminSecrets::prepare(data_dir));
         let store = store.context("the database cannot be opened")?;
+        log_database_connected(&store);
         let background = BackgroundTasks::new();
         let (mut services, sweeper, gateway) =
             Box::pin(build_services(&store, data_dir, &clock, options, gateway, &background))
@@ -113,6 +118,7 @@ impl OrchestratorServer {
         write_address(data_dir, address)?;
         gateway.launcher.set_address(address);
         let requests = RequestDriver::new(services.requests.clone());
+        let notifier = Notifier::new(services.notifications.clone());
         // The API renders the 404 of unknown routes, so it is the fallback.
         let router = gateway
             .router()
@@ -126,6 +132,7 @@ impl OrchestratorServer {
             router,
             sweeper,
             requests,
+            notifier,
             collector: BlobCollector::new(store, blob_store(data_dir), clock),
             job_lease_ms: options.job_lease_ms,
             gateway,
@@ -156,7 +163,8 @@ impl OrchestratorServer {
             };
             let collection = self.collector.run(shutdown.clone());
             let requests = self.requests.run(shutdown.clone());
-            tokio::join!(server, sweeps, upkeep, calls, collection, requests, ends);
+            let notices = self.notifier.run(shutdown.clone());
+            tokio::join!(server, sweeps, upkeep, calls, collection, requests, notices, ends);
         });
         let overdue = async {
             shutdown.triggered().await;
@@ -192,19 +200,21 @@ async fn build_services(
     let placer = JobPlacer::rule_based(store.clone(), clock.clone(), signals.clone())
         .with_handoffs(agents.handoffs.clone());
     let signs = AgentSigns::new(store.clone());
-    let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone())
-        .with_placer(placer.clone())
-        .with_signs(signs.clone());
-    let request_limits =
-        RequestLimits::new(options.request_limits(), clock.clone(), RejectionCounter::default());
+    let sweeper = Sweeper::new(store.clone(), signals.clone(), accounts.clone(), clock.clone());
+    let sweeper = sweeper.with_placer(placer.clone()).with_signs(signs.clone());
+    let request_limits = build_request_limits(clock, options);
     let models = build_models(store, clock, &signals, data_dir, background.clone());
     let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
         .with_job_ceiling(options.job_ceiling())
         .with_storage_limits(options.storage_limits());
     let agent_profiles =
         AgentProfiles::new(store.clone(), clock.clone(), signals.clone(), tasks.clone());
+    let artifacts = build_artifacts(store, clock, &blobs, options);
+    let requests = build_requests(store, clock, &signals, (&tasks, &artifacts), &agents, &models);
+    let knowledge = connect_knowledge(store, clock).await?;
     let shared = GatewayDependencies {
         store,
+        knowledge: knowledge.clone(),
         clock,
         signals: &signals,
         data_dir,
@@ -213,10 +223,9 @@ async fn build_services(
         tasks: tasks.clone(),
         agent_profiles: agent_profiles.clone(),
         projects: Projects::new(store.clone(), clock.clone()),
-        artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
-            .with_storage_limits(options.storage_limits()),
-        steering: RunOperations::new(store.clone(), clock.clone(), signals.clone())
-            .with_storage_limits(options.storage_limits()),
+        requests: requests.clone(),
+        artifacts: artifacts.clone(),
+        steering: build_steering(store, clock, &signals, options),
         nodes: build_nodes(store, clock, &signals, options, placer.clone())
             .with_signs(signs.clone()),
         signs,
@@ -225,13 +234,14 @@ async fn build_services(
         request_limits: request_limits.clone(),
         sealer: Arc::new(models.credentials.clone()),
     };
-    let (projects, steering) = (shared.projects.clone(), shared.steering.clone());
-    let (artifacts, nodes) = (shared.artifacts.clone(), shared.nodes.clone());
+    let (steering, nodes) = (shared.steering.clone(), shared.nodes.clone());
     let assembled = gateway_assembly::build_gateway(shared, gateway_options).await?;
-    let requests = build_requests(store, clock, &signals, (&tasks, &artifacts), &agents);
     let services = ApiServices {
         accounts,
-        projects,
+        projects: Projects::new(store.clone(), clock.clone()),
+        profiles: Profiles::new(store.clone(), clock.clone(), signals.clone()),
+        project_memory: ProjectMemory::new(store.clone(), clock.clone()),
+        knowledge,
         tasks,
         schedules: Schedules::new(store.clone(), signals.clone()),
         runs: RunQueries::new(store.clone()),
@@ -240,6 +250,7 @@ async fn build_services(
         artifacts,
         nodes,
         requests,
+        notifications: build_notifications(store, clock, &signals, &models),
         agent_profiles,
         edge: assembled.edge.clone(),
         workflow: WorkflowService::new(store.clone(), clock.clone(), signals.clone())
@@ -262,13 +273,35 @@ async fn build_services(
     Ok((services, sweeper, assembled))
 }
 
+fn build_artifacts(
+    store: &Store,
+    clock: &SharedClock,
+    blobs: &BlobStore,
+    options: &OrchestratorOptions,
+) -> ArtifactService {
+    ArtifactService::new(store.clone(), clock.clone(), blobs.clone())
+        .with_storage_limits(options.storage_limits())
+}
+
+fn build_notifications(
+    store: &Store,
+    clock: &SharedClock,
+    signals: &Signals,
+    models: &cynode_api::ModelServices,
+) -> Notifications {
+    let sealer = Arc::new(models.credentials.clone());
+    Notifications::new(store.clone(), clock.clone(), signals.clone(), sealer)
+}
+
 fn build_requests(
     store: &Store,
     clock: &SharedClock,
     signals: &Signals,
     (tasks, artifacts): (&TaskService, &ArtifactService),
     agents: &crate::agent_services::AgentServices,
+    models: &cynode_api::ModelServices,
 ) -> RequestService {
+    let sealer = Arc::new(models.credentials.clone());
     RequestService::new(
         store.clone(),
         clock.clone(),
@@ -276,7 +309,35 @@ fn build_requests(
         tasks.clone(),
         artifacts.clone(),
         agents.handoffs.clone(),
+        ForgeService::new(store.clone(), clock.clone(), sealer),
     )
+    .with_knowledge(build_knowledge(store, clock))
+}
+
+fn build_knowledge(store: &Store, clock: &SharedClock) -> Knowledge {
+    let backend = DatabaseBackend::new(store.clone());
+    Knowledge::new(store.clone(), Arc::new(backend), clock.clone())
+}
+
+fn build_steering(
+    store: &Store,
+    clock: &SharedClock,
+    signals: &Signals,
+    options: &OrchestratorOptions,
+) -> RunOperations {
+    let steering = RunOperations::new(store.clone(), clock.clone(), signals.clone());
+    steering.with_storage_limits(options.storage_limits())
+}
+
+fn build_request_limits(clock: &SharedClock, options: &OrchestratorOptions) -> RequestLimits {
+    RequestLimits::new(options.request_limits(), clock.clone(), RejectionCounter::default())
+}
+
+/// The knowledge, whose backend was validated.
+async fn connect_knowledge(store: &Store, clock: &SharedClock) -> anyhow::Result<Knowledge> {
+    let knowledge = build_knowledge(store, clock);
+    knowledge.connect().await.context("the knowledge cannot be searched")?;
+    Ok(knowledge)
 }
 
 fn build_chat(

@@ -71,6 +71,7 @@ impl InstructionBundle {
         role: AgentRole,
         data_dir: &Path,
     ) -> Result<Self, InstructionBundleError> {
+        let role = if cynode_fault::fault!("PMA-11") { AgentRole::ProjectManager } else { role };
         let own = match role {
             AgentRole::ProjectManager => &options.instructions_project_manager,
             AgentRole::ProjectAnalyst => &options.instructions_project_analyst,

@@ -55,7 +55,7 @@ impl ConfinementLevel {
 
     /// Whether the process can neither start programs nor write files.
     pub(crate) fn is_sufficient(self) -> bool {
-        self.files && self.syscalls
+        cynode_fault::fault!("PMA-01") || (self.files && self.syscalls)
     }
 }
 

@@ -163,6 +163,7 @@ fn assignment() -> Assignment {
         agent: None,
         image: None,
         cache: None,
+        trace: None,
         incarnation: None,
         needs_workspace: false,
     }

@@ -31,8 +31,12 @@ impl Killer {
         database_url: Option<&str>,
     ) -> anyhow::Result<Self> {
         let database_url = database_url.map(str::to_owned);
-        let options =
-            UpOptions { data_dir: data.to_owned(), listen: listen.to_string(), database_url };
+        let options = UpOptions {
+            data_dir: data.to_owned(),
+            listen: listen.to_string(),
+            database_url,
+            repository_path: None,
+        };
         let up = Some(UpProcess::start_with(&options)?);
         Ok(Self { options, up, kills: 0 })
     }

@@ -3,6 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
+use cynode_domain::ids::TraceId;
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceEvents, TraceField};
+use cynode_runtime::trace_recorder::TraceRecorder;
 use cynode_wire::agent_jobs::{
     AgentJobResult, AgentJobSpec, AgentProgramSpec, AgentUsage, PROTOCOL_VERSION, StopCondition,
 };
@@ -21,6 +24,7 @@ pub struct OpenJob {
     workspace: Workspace,
     before: WorkspaceSnapshot,
     pub journal: Journal,
+    trace: TraceRecorder,
 }
 
 impl OpenJob {
@@ -32,7 +36,7 @@ impl OpenJob {
         workspace: &Path,
         progress: Box<dyn Write + Send>,
     ) -> Result<Self, Box<AgentJobResult>> {
-        let journal = Journal::new(progress);
+        let mut journal = Journal::new(progress);
         let spec = match ValidSpec::parse(document) {
             Ok(spec) => spec,
             Err(invalid) => return Err(Box::new(reject_spec(&invalid, journal))),
@@ -47,7 +51,12 @@ impl OpenJob {
             }
         };
         let before = take_snapshot(&workspace).await;
-        Ok(Self { spec, workspace, before, journal })
+        let trace = record_trace(&spec);
+        if spec.program().is_some() {
+            trace.record(TraceEntry::new(TraceEventKind::ExecutionStarted));
+            journal = journal.with_trace(trace.clone());
+        }
+        Ok(Self { spec, workspace, before, journal, trace })
     }
 
     pub fn spec(&self) -> &AgentJobSpec {
@@ -68,16 +77,38 @@ impl OpenJob {
         &self.workspace
     }
 
+    /// Where the agent's own loop records its work. For a program, the actions of the journal are recorded, and start and
+    /// end of the job.
+    pub fn trace(&self) -> TraceRecorder {
+        self.trace.clone()
+    }
+
     /// The specification, and the journal to write to while it is executed.
     pub fn parts(&mut self) -> (&ValidSpec, &Workspace, &mut Journal) {
         (&self.spec, &self.workspace, &mut self.journal)
     }
 
     /// Lists the changed files, writes the last line of the transcript, and returns the result.
-    pub async fn close(self, end: &JobEnd) -> AgentJobResult {
+    pub async fn close(mut self, end: &JobEnd) -> AgentJobResult {
         let changed = take_snapshot(&self.workspace).await.changed_since(&self.before);
-        render_result(self.spec.get(), end, changed, self.journal)
+        self.journal.end_interrupted();
+        if self.program().is_some() {
+            let steps = self.journal.ended_actions();
+            let stopped = TraceEntry::execution_stopped(end.trace_stop());
+            self.trace.record(stopped.with(TraceField::Steps, steps));
+        }
+        let result = render_result(self.spec.get(), end, changed, self.journal);
+        AgentJobResult { trace: self.trace.take(), ..result }
     }
+}
+
+/// The recorder of a job's trace. Without an id, the work has a trace of its own.
+fn record_trace(spec: &ValidSpec) -> TraceRecorder {
+    let is_program = spec.program().is_some();
+    let actor = if is_program { TraceActor::AgentProgram } else { TraceActor::SandboxAgent };
+    let spec = spec.get();
+    let trace = spec.trace_id.unwrap_or_else(TraceId::generate);
+    TraceRecorder::new(trace, actor).in_profile(spec.profile_id)
 }
 
 async fn take_snapshot(workspace: &Workspace) -> WorkspaceSnapshot {
@@ -102,6 +133,7 @@ fn reject_spec(invalid: &InvalidSpec, journal: Journal) -> AgentJobResult {
         usage: AgentUsage::default(),
         action_format: None,
         canary: None,
+        trace: TraceEvents::default(),
     }
 }
 
@@ -133,6 +165,7 @@ fn render_result(
         usage,
         action_format,
         canary: None,
+        trace: TraceEvents::default(),
     }
 }
 

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::io::Write;
 
+use cynode_domain::trace::{TraceEntry, TraceEventKind, TraceField};
+use cynode_runtime::trace_recorder::TraceRecorder;
 use cynode_wire::agent_jobs::{ActionFormat, AgentStepRecord, AgentUsage};
 use cynode_wire::transcript::{AGENT, TranscriptLine};
 
@@ -18,6 +20,8 @@ const DETAIL_BYTES: usize = 8_000;
 const TRANSCRIPT_BYTES: usize = 4 << 20;
 /// The most records of one job; later ones are counted only.
 const MAX_RECORDS: usize = 1_000;
+/// The most actions that are recorded in the trace, so that the end of the job always fits into it.
+const TRACED_STEPS: u32 = 150;
 
 /// The result of an action, as it is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +49,10 @@ pub struct Journal {
     unrecorded: usize,
     /// Name and subject of the action that is being executed.
     in_flight: Option<(String, String)>,
+    /// Where actions are recorded as steps; `None` if the agent records its steps itself.
+    trace: Option<TraceRecorder>,
+    /// How many actions ended.
+    ended: u32,
     pub usage: AgentUsage,
     pub action_format: Option<ActionFormat>,
 }
@@ -63,9 +71,22 @@ impl Journal {
             steps: Vec::new(),
             unrecorded: 0,
             in_flight: None,
+            trace: None,
+            ended: 0,
             usage: AgentUsage::default(),
             action_format: None,
         }
+    }
+
+    /// Records actions as steps of this trace too.
+    #[must_use]
+    pub fn with_trace(self, trace: TraceRecorder) -> Self {
+        Self { trace: Some(trace), ..self }
+    }
+
+    /// How many actions ended.
+    pub fn ended_actions(&self) -> u32 {
+        self.ended
     }
 
     /// Marks the start of an action.
@@ -81,6 +102,7 @@ impl Journal {
 
     /// Records an action and its result. Several actions may be in progress at once.
     pub fn record(&mut self, action: String, subject: String, outcome: &StepOutcome) {
+        self.record_step(&action, outcome);
         self.write_line(TranscriptLine {
             kind: action.clone(),
             subject: subject.clone(),
@@ -95,6 +117,21 @@ impl Journal {
         }
         let (exit_code, is_success) = (outcome.exit_code, outcome.is_success);
         self.steps.push(AgentStepRecord { action, subject, exit_code, is_success });
+    }
+
+    fn record_step(&mut self, action: &str, outcome: &StepOutcome) {
+        let index = self.ended;
+        self.ended = self.ended.saturating_add(1);
+        let Some(trace) = self.trace.as_ref().filter(|_| index < TRACED_STEPS) else { return };
+        let result = if outcome.is_success { "ok" } else { "error" };
+        let mut entry = TraceEntry::new(TraceEventKind::StepFinished)
+            .at_step(index)
+            .with(TraceField::Tool, action)
+            .with(TraceField::Outcome, result);
+        if let Some(code) = outcome.exit_code {
+            entry = entry.with(TraceField::ExitCode, code);
+        }
+        trace.record(entry);
     }
 
     /// Writes a line that is not an action.
@@ -124,10 +161,15 @@ impl Journal {
         }
     }
 
+    /// Records the action in progress, if there is one, as failed.
+    pub fn end_interrupted(&mut self) {
+        self.end(&StepOutcome::failed("interrupted"));
+    }
+
     /// Writes the last line of the job, which no limit leaves out, and returns the records. An action that was cut
     /// off is recorded as failed.
     pub fn finish(mut self, stop: TranscriptLine) -> Vec<AgentStepRecord> {
-        self.end(&StepOutcome::failed("interrupted"));
+        self.end_interrupted();
         let last = encode_line(stop);
         self.write_text(&last);
         if self.unrecorded > 0 {

@@ -1,5 +1,6 @@
 //! Why a job ended, and the status that follows.
 
+use cynode_domain::trace::TraceStop;
 use cynode_wire::agent_jobs::{AgentFailureCode, AgentJobStatus, CriterionEvidence, StopCondition};
 
 /// The message of a job that was stopped by a signal.
@@ -23,6 +24,22 @@ impl JobEnd {
         match self {
             Self::Met { .. } => StopCondition::GoalMet,
             Self::Unmet { stop, .. } => *stop,
+        }
+    }
+
+    /// Why it ended, as traces record it.
+    pub fn trace_stop(&self) -> TraceStop {
+        match self.stop() {
+            StopCondition::GoalMet => TraceStop::GoalMet,
+            StopCondition::GaveUp => TraceStop::GaveUp,
+            StopCondition::Steps => TraceStop::MaxSteps,
+            StopCondition::Time => TraceStop::Time,
+            StopCondition::Budget => TraceStop::Budget,
+            StopCondition::ToolFailure => TraceStop::ToolFailure,
+            StopCondition::MalformedActions => TraceStop::MalformedActions,
+            StopCondition::NoProgress => TraceStop::NoProgress,
+            StopCondition::StepFailed => TraceStop::StepFailed,
+            StopCondition::InvalidSpec => TraceStop::InvalidSpec,
         }
     }
 

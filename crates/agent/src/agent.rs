@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_client::Client;
+use cynode_domain::trace::{TraceEntry, TraceEventKind, TraceEvents, TraceField, TraceStop};
 use cynode_llm::{Provider, ProviderEndpoint, ProviderKind, ProviderLimits, connect};
+use cynode_runtime::trace_recorder::TraceRecorder;
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, AnalystAnswer, ChatEvent, ChatHandoff,
-    ClassifyAnswer, ClassifyHandoff, ContinueAnswer, ContinueRunHandoff, DecideAnswer,
-    DecideHandoff, FailureKind, Handoff, HandoffContext, HandoffKind, PlaceAnswer, PlaceHandoff,
-    PlanAnswer, PlanHandoff, PlanWorkAnswer, PlanWorkHandoff, ReplanAnswer, ReplanHandoff,
-    ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    ClassifyAnswer, ClassifyHandoff, ContinueAnswer, ContinueRunHandoff, FailureKind, Handoff,
+    HandoffContext, HandoffKind, PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff,
+    PlanWorkAnswer, PlanWorkHandoff, ReplanAnswer, ReplanHandoff, ScheduledRunHandoff,
+    TracedAnswer, VerifyAnswer, VerifyHandoff,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -75,11 +77,15 @@ impl HandoffAgent {
         if let Err(fault) = self.require_role(AgentRole::ProjectManager, HandoffKind::Chat) {
             let message = fault.to_string();
             let (kind, decisions) = (FailureKind::Other, vec![]);
-            let failed = ChatEvent::Failed { message, may_retry: false, kind, decisions };
+            let trace = TraceEvents::default();
+            let failed = ChatEvent::Failed { message, may_retry: false, kind, decisions, trace };
             return stream::iter([failed]).boxed();
         }
         let work = self.start_session(&handoff.context, timeout);
-        crate::chat::answer_turn(work, self.options.brain.clone(), handoff.body.messages)
+        let trace = work.trace.clone();
+        let events =
+            crate::chat::answer_turn(work, self.options.brain.clone(), handoff.body.messages);
+        events.map(move |event| event.with_trace(|| trace.take())).boxed()
     }
 
     /// Plans the steps of a request in prose.
@@ -87,9 +93,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<PlanHandoff>,
         timeout: Duration,
-    ) -> Result<PlanAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<PlanAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Plan)?;
-        handoffs::plan(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "plan", handoffs::plan(work, handoff)).await
     }
 
     /// Plans another command for a rejected step.
@@ -97,9 +105,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<ReplanHandoff>,
         timeout: Duration,
-    ) -> Result<ReplanAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<ReplanAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Replan)?;
-        handoffs::replan(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "replan", handoffs::replan(work, handoff)).await
     }
 
     /// Requests an analyst for criteria in prose.
@@ -107,9 +117,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<VerifyHandoff>,
         timeout: Duration,
-    ) -> Result<VerifyAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<VerifyAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Verify)?;
-        handoffs::verify(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "verify", handoffs::verify(work, handoff)).await
     }
 
     /// Judges criteria in prose and creates findings; for analysts.
@@ -117,9 +129,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<VerifyHandoff>,
         timeout: Duration,
-    ) -> Result<AnalystAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<AnalystAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectAnalyst, HandoffKind::Analyse)?;
-        handoffs::analyse(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "analyse", handoffs::analyse(work, handoff)).await
     }
 
     /// Creates the tasks of a schedule that is due.
@@ -127,9 +141,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<ScheduledRunHandoff>,
         timeout: Duration,
-    ) -> Result<ActedAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<ActedAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::ScheduledRun)?;
-        handoffs::scheduled_run(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "scheduled_run", handoffs::scheduled_run(work, handoff)).await
     }
 
     /// Acts on an agent's report.
@@ -137,9 +153,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<AgentReportHandoff>,
         timeout: Duration,
-    ) -> Result<ActedAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<ActedAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::AgentReport)?;
-        handoffs::agent_report(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "agent_report", handoffs::agent_report(work, handoff)).await
     }
 
     /// Decides how a blocked run continues.
@@ -147,19 +165,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<ContinueRunHandoff>,
         timeout: Duration,
-    ) -> Result<ContinueAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<ContinueAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::ContinueRun)?;
-        handoffs::continue_run(self.start_session(&handoff.context, timeout), handoff).await
-    }
-
-    /// Chooses one of several options.
-    pub async fn decide(
-        &self,
-        handoff: &Handoff<DecideHandoff>,
-        timeout: Duration,
-    ) -> Result<DecideAnswer, HandoffAgentError> {
-        self.require_role(AgentRole::ProjectManager, HandoffKind::Decide)?;
-        handoffs::decide(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "continue_run", handoffs::continue_run(work, handoff)).await
     }
 
     /// Chooses the worker node of a task.
@@ -167,9 +177,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<PlaceHandoff>,
         timeout: Duration,
-    ) -> Result<PlaceAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<PlaceAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Place)?;
-        handoffs::place(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "place", handoffs::place(work, handoff)).await
     }
 
     /// Decides the kind of submitted work.
@@ -177,9 +189,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<ClassifyHandoff>,
         timeout: Duration,
-    ) -> Result<ClassifyAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<ClassifyAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::Classify)?;
-        handoffs::classify(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "classify", handoffs::classify(work, handoff)).await
     }
 
     /// Decides the scope and the components of submitted work.
@@ -187,9 +201,11 @@ impl HandoffAgent {
         &self,
         handoff: &Handoff<PlanWorkHandoff>,
         timeout: Duration,
-    ) -> Result<PlanWorkAnswer, HandoffAgentError> {
+    ) -> Result<TracedAnswer<PlanWorkAnswer>, HandoffAgentError> {
         self.require_role(AgentRole::ProjectManager, HandoffKind::PlanWork)?;
-        handoffs::plan_work(self.start_session(&handoff.context, timeout), handoff).await
+        let work = self.start_session(&handoff.context, timeout);
+        let trace = work.trace.clone();
+        run_traced(trace, "plan_work", handoffs::plan_work(work, handoff)).await
     }
 
     fn start_session(&self, context: &HandoffContext, timeout: Duration) -> HandoffSession {
@@ -197,9 +213,30 @@ impl HandoffAgent {
     }
 
     fn require_role(&self, role: AgentRole, kind: HandoffKind) -> Result<(), HandoffAgentError> {
-        if self.options.role == role {
+        if self.options.role == role || cynode_fault::fault!("PMA-10") {
             return Ok(());
         }
         Err(HandoffAgentError::WrongRole { is: self.options.role.as_str(), kind: kind.as_str() })
     }
+}
+
+/// Records the start and the end of a handoff around its work. The events of failed work are in the log only.
+async fn run_traced<A>(
+    trace: TraceRecorder,
+    kind: &'static str,
+    work: impl Future<Output = Result<A, HandoffAgentError>>,
+) -> Result<TracedAnswer<A>, HandoffAgentError> {
+    trace.record(started_entry(kind));
+    let answer = work.await;
+    let stop = if answer.is_ok() { TraceStop::GoalMet } else { TraceStop::Failed };
+    trace.record(stopped_entry(kind, stop));
+    Ok(TracedAnswer { answer: answer?, trace: trace.take() })
+}
+
+fn started_entry(kind: &str) -> TraceEntry {
+    TraceEntry::new(TraceEventKind::ExecutionStarted).with(TraceField::Handoff, kind)
+}
+
+fn stopped_entry(kind: &str, stop: TraceStop) -> TraceEntry {
+    TraceEntry::execution_stopped(stop).with(TraceField::Handoff, kind)
 }

@@ -186,7 +186,8 @@ impl Brain {
             let purpose = D::PURPOSE.to_owned();
             DecisionRecord { purpose, by, reason, input_hash, model }
         };
-        if let Some(RuleAnswer { answer, reason }) = question.decide_by_rule() {
+        let by_rule = question.decide_by_rule().filter(|_| !cynode_fault::fault!("PMO-01"));
+        if let Some(RuleAnswer { answer, reason }) = by_rule {
             let record = record(DecidedBy::Rule, reason, None);
             return Ok(log_decision::<D>(answer, record));
         }

@@ -17,9 +17,9 @@ mod model_turn;
 mod recurring;
 mod render;
 mod reported_tools;
+mod requests;
 mod rules;
 mod schedules;
-mod similarity;
 
 use cynode_wire::handoff::{DecidedBy, DecisionRecord, HandoffUsage, Turn, TurnRole};
 
@@ -56,7 +56,8 @@ async fn answer_with_model(
     events: &ChatEventSender,
 ) {
     let (tools, system) = (work.tools.as_ref(), work.system.as_str());
-    let conversation = ModelTurn { tools, model, options, system, events };
+    let trace = &work.trace;
+    let conversation = ModelTurn { tools, model, options, system, events, trace };
     let mut ended = ModelTurnOutcome::default();
     let outcome = conversation.answer(turns, &mut ended).await;
     if let Err(ModelTurnError::Model(error)) = &outcome

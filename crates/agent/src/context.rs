@@ -120,9 +120,14 @@ fn compose_parts(
     work: &HandoffContext,
 ) -> ComposedContext {
     let mut composed = ComposedContext { system: String::new(), parts: vec![] };
+    if cynode_fault::fault!("PMA-12") {
+        composed.add(&AdditionalFragment(&additional_context(role, &work.preferences)));
+    }
     composed.add(&BaselineFragment(baseline));
     composed.add(&RoleInstructionsFragment(instructions));
-    composed.add(&SkillFragment(&work.skill));
+    if !cynode_fault::fault!("PMA-16") {
+        composed.add(&SkillFragment(&work.skill));
+    }
     if let Some(project) = &work.project {
         composed.add(&ProjectFragment(project));
     }

@@ -54,6 +54,16 @@ impl HandoffAgentError {
         }
     }
 
+    /// The code of the error for a trace.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Refused { kind, .. } | Self::Tool { kind, .. } => kind.as_str(),
+            Self::Unreachable(_) => "unreachable",
+            Self::MissingRecording(_) => "missing_recording",
+            Self::WrongRole { .. } => "wrong_role",
+        }
+    }
+
     /// Whether the object of a tool call does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         self.has_kind(ErrorKind::NotFound)

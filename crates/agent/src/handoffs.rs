@@ -12,9 +12,7 @@ mod schedule;
 mod verify;
 
 use cynode_domain::suspension::IF_INTERRUPTED_KEY;
-use cynode_wire::handoff::{
-    ContinueAnswer, ContinueRunHandoff, DecideAnswer, DecideHandoff, Handoff,
-};
+use cynode_wire::handoff::{ContinueAnswer, ContinueRunHandoff, Handoff};
 
 pub(crate) use analyse::analyse;
 pub(crate) use place::place;
@@ -26,7 +24,7 @@ pub(crate) use schedule::scheduled_run;
 pub(crate) use verify::verify;
 
 use crate::HandoffAgentError;
-use crate::brain::decisions::{ChooseOption, ContinueBlockedRun};
+use crate::brain::decisions::ContinueBlockedRun;
 use crate::session::HandoffSession;
 
 /// Decides how a blocked run continues.
@@ -49,25 +47,6 @@ pub(crate) async fn continue_run(
         .await?;
     let (with, reason) = (decided.with, decided.reason);
     Ok(ContinueAnswer { with, reason, decisions: work.decisions })
-}
-
-/// Chooses one of several options.
-pub(crate) async fn decide(
-    mut work: HandoffSession,
-    handoff: &Handoff<DecideHandoff>,
-) -> Result<DecideAnswer, HandoffAgentError> {
-    let body = &handoff.body;
-    let preferences = &handoff.context.preferences.effective;
-    let preferred = body.preference.as_ref().and_then(|key| preferences.get(key)?.as_str());
-    let question = ChooseOption {
-        question: body.question.clone(),
-        choices: body.choices.iter().map(|c| (c.key.clone(), c.text.clone())).collect(),
-        facts: body.facts.clone(),
-        preferred: preferred.map(str::to_owned),
-    };
-    let chosen = work.decide(&question).await?;
-    let (choice, reason) = (chosen.choice, chosen.reason);
-    Ok(DecideAnswer { choice, reason, decisions: work.decisions })
 }
 
 #[cfg(test)]

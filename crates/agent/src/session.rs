@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_client::Client;
+use cynode_domain::ids::TraceId;
+use cynode_domain::trace::TraceActor;
 use cynode_llm::Provider;
-use cynode_wire::handoff::{DecisionRecord, HandoffContext};
+use cynode_runtime::trace_recorder::TraceRecorder;
+use cynode_wire::handoff::{AgentRole, DecisionRecord, HandoffContext};
 use secrecy::SecretString;
 use tokio::time::Instant;
 use tracing::{debug, warn};
@@ -29,6 +32,8 @@ pub(crate) struct HandoffSession {
     /// The system message of chat requests.
     pub(crate) system: String,
     pub(crate) brain: Brain,
+    /// What happened so far; returned with the answer.
+    pub(crate) trace: TraceRecorder,
     /// The decisions so far.
     pub(crate) decisions: Vec<DecisionRecord>,
 }
@@ -65,7 +70,10 @@ impl HandoffSession {
         let brain = brain
             .with_task_part(task)
             .with_deadline(Instant::now() + timeout - timeout / ACTING_TIME_DIVISOR);
-        Self { brain, ..work }
+        let trace = context.trace_id.parse().unwrap_or_else(|_| TraceId::generate());
+        let trace =
+            TraceRecorder::new(trace, trace_actor(options.role)).in_profile(context.profile_id);
+        Self { brain, trace, ..work }
     }
 
     /// Creates the state from its parts, without a deadline.
@@ -76,7 +84,8 @@ impl HandoffSession {
         options: &HandoffAgentOptions,
     ) -> Self {
         let brain = Brain::new(model.clone(), options.brain.clone(), system.clone());
-        Self { tools, model, system, brain, decisions: vec![] }
+        let trace = TraceRecorder::new(TraceId::generate(), trace_actor(options.role));
+        Self { tools, model, system, brain, trace, decisions: vec![] }
     }
 
     /// Makes a decision and appends its record.
@@ -87,5 +96,12 @@ impl HandoffSession {
         let decided = self.brain.decide(question).await?;
         self.decisions.push(decided.record);
         Ok(decided.answer)
+    }
+}
+
+fn trace_actor(role: AgentRole) -> TraceActor {
+    match role {
+        AgentRole::ProjectManager => TraceActor::ProjectManager,
+        AgentRole::ProjectAnalyst => TraceActor::ProjectAnalyst,
     }
 }

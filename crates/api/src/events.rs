@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Sse;
 use axum::response::sse::{Event as SseEvent, KeepAlive};
-use cynode_execution::{EventError, EventService, EventSubscription};
+use cynode_runs::{EventError, EventService, EventSubscription};
 use cynode_wire::events::EventQuery;
 use cynode_wire::problem::Problem;
 use futures_util::{Stream, stream};

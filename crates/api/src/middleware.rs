@@ -7,7 +7,9 @@ use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use cynode_domain::ids::TraceId;
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField};
 use cynode_runtime::problem::ProblemKind;
+use cynode_runtime::trace_recorder::log_event;
 use cynode_wire::problem::Problem;
 use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -21,6 +23,7 @@ use crate::identity::requires_authentication;
 use crate::openai_error::OpenAiError;
 
 const TRACE_HEADER: &str = "x-trace-id";
+const TRACEPARENT_HEADER: &str = "traceparent";
 /// Path prefixes that OpenAI's clients call, implemented or not.
 const OPENAI_ROUTES: [&str; 11] = [
     "/v1/audio",
@@ -80,10 +83,30 @@ fn method_label(method: &Method) -> &'static str {
     all.iter().position(|known| known == method).map_or("other", |index| names[index])
 }
 
-/// The trace id that the client sent, or a new one.
+/// The trace id that the client sent, as `x-trace-id` or as `traceparent`, or a new one.
 fn trace_id(request: &Request) -> TraceId {
-    let given = request.headers().get(TRACE_HEADER).and_then(|value| value.to_str().ok());
-    given.and_then(|text| text.parse().ok()).unwrap_or_else(TraceId::generate)
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let given = header(TRACE_HEADER).and_then(|text| text.parse().ok());
+    given
+        .or_else(|| parse_traceparent(header(TRACEPARENT_HEADER)?))
+        .unwrap_or_else(TraceId::generate)
+}
+
+/// Reads the trace id of W3C Trace Context; later versions may have more parts.
+fn parse_traceparent(text: &str) -> Option<TraceId> {
+    let mut parts = text.split('-');
+    let (version, trace, span, flags) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let is_hex = |part: &str, len| {
+        part.len() == len && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let is_whole = is_hex(version, 2) && is_hex(span, 16) && is_hex(flags, 2) && is_hex(trace, 32);
+    let is_null = |part: &str| part.bytes().all(|b| b == b'0');
+    let is_extended = version == "00" && parts.next().is_some();
+    if !is_whole || version == "ff" || is_extended || is_null(trace) || is_null(span) {
+        return None;
+    }
+    trace.parse().ok()
 }
 
 /// The format of errors that the framework raises.
@@ -164,6 +187,9 @@ fn log_error(refusal: &ApiError) {
     match &refusal.cause {
         Some(cause) if refusal.kind == ProblemKind::Internal => {
             error!(error = cause.as_ref() as &dyn std::error::Error, "{}", refusal.detail);
+            let error = TraceEntry::new(TraceEventKind::Error);
+            let error = error.with(TraceField::ErrorKind, "internal");
+            log_event(None, TraceActor::Orchestrator, &error);
         }
         Some(cause) => {
             warn!(error = cause.as_ref() as &dyn std::error::Error, "{}", refusal.detail);

@@ -6,6 +6,7 @@ use axum::body::Body as RawBody;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
 use cynode_domain::ids::{IncarnationId, JobId};
+use cynode_domain::trace::TraceEvents;
 use cynode_execution::{ArtifactService, NodeService};
 use cynode_models::credentials::CredentialManager;
 use cynode_resources::blobs::BlobContent;
@@ -52,6 +53,7 @@ pub(crate) fn routes(
         .routes(routes!(append_log))
         .routes(routes!(issue_agent_token))
         .routes(routes!(record_connection))
+        .routes(routes!(record_job_trace))
         .routes(routes!(finish).layer(DefaultBodyLimit::max(MAX_RESULT_BYTES)))
         .with_state(nodes);
     let files = OpenApiRouter::new()
@@ -166,6 +168,22 @@ async fn record_connection(
     JsonBody(body): JsonBody<RecordConnection>,
 ) -> Result<StatusCode, ApiError> {
     nodes.record_connection(&node, job, body).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Stores what the agent of a job recorded of its work, once for each job. Trace, task, user, profile and actor are those of
+/// the job, whatever the events say.
+#[utoipa::path(put, path = "/v1/node/jobs/{job}/trace", tag = "node api", request_body = TraceEvents,
+    params(("job" = JobId, Path),
+        ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
+    responses((status = 204), (status = "4XX", body = Problem)))]
+async fn record_job_trace(
+    State(nodes): State<NodeService>,
+    AuthenticatedNode(node): AuthenticatedNode,
+    PathSegment(job): PathSegment<JobId>,
+    JsonBody(body): JsonBody<TraceEvents>,
+) -> Result<StatusCode, ApiError> {
+    nodes.record_job_trace(&node, job, body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

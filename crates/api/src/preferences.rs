@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use cynode_domain::preference::{ScopeKind, ValueType};
-use cynode_execution::{preferences::PreferenceService, preferences::PreferenceSubject};
+use cynode_resources::preferences::{PreferenceService, PreferenceSubject};
 use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::preferences::{

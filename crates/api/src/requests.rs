@@ -8,7 +8,8 @@ use cynode_requests::RequestService;
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
 use cynode_wire::requests::{
-    AnswerRequest, OverrideRequest, RequestQuery, RequestView, SubmitRequest,
+    AnswerRequest, HandBackUnit, OverrideRequest, RequestQuery, RequestView, SubmitRequest,
+    TakeOverUnit,
 };
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -24,6 +25,10 @@ pub(crate) fn routes(requests: RequestService) -> OpenApiRouter {
         .routes(routes!(get))
         .routes(routes!(answer))
         .routes(routes!(override_decisions))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(take_over))
+        .routes(routes!(hand_back))
         .with_state(requests)
 }
 
@@ -86,4 +91,54 @@ async fn override_decisions(
     JsonBody(body): JsonBody<OverrideRequest>,
 ) -> Result<Json<RequestView>, ApiError> {
     Ok(Json(requests.override_decisions(&caller, &request, body).await?))
+}
+
+/// Pauses a request: no attempt starts, and its child tasks are paused. Has no effect on a paused request.
+#[utoipa::path(post, path = "/v1/requests/{request}/pause", tag = "requests",
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn pause(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.pause(&caller, &request).await?))
+}
+
+/// Resumes a paused request; has no effect on others.
+#[utoipa::path(post, path = "/v1/requests/{request}/resume", tag = "requests",
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn resume(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.resume(&caller, &request).await?))
+}
+
+/// Gives a unit to a person: its running attempt is canceled, and no other one starts until it is handed back.
+#[utoipa::path(post, path = "/v1/requests/{request}/take-over", tag = "requests", request_body = TakeOverUnit,
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn take_over(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<TakeOverUnit>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.take_over(&caller, &request, body).await?))
+}
+
+/// Gives a unit back: with the task that has a person's changes it is done, and without one an agent goes on.
+#[utoipa::path(post, path = "/v1/requests/{request}/hand-back", tag = "requests", request_body = HandBackUnit,
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn hand_back(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<HandBackUnit>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.hand_back(&caller, &request, body).await?))
 }

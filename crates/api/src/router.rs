@@ -7,18 +7,22 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequestParts};
 use axum::middleware::{from_fn, from_fn_with_state};
-use cynode_execution::preferences::PreferenceService;
-use cynode_execution::{ArtifactService, EventService, NodeService, TaskService, WorkflowService};
-use cynode_execution::{runs::RunOperations, runs::RunQueries};
+use cynode_execution::{ArtifactService, NodeService, TaskService, WorkflowService};
+use cynode_notifications::Notifications;
 use cynode_ops::capability_leases::EdgeSync;
 use cynode_ops::chat::Chat;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, AgentProfiles, StorageHealth};
 use cynode_requests::RequestService;
 use cynode_resources::groups::Groups;
+use cynode_resources::preferences::PreferenceService;
+use cynode_resources::profiles::Profiles;
+use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::request_limits::RequestLimits;
 use cynode_resources::skills::Skills;
 use cynode_resources::{Accounts, Projects};
+use cynode_retrieval::Knowledge;
+use cynode_runs::{EventService, RunOperations, RunQueries};
 use cynode_runtime::metrics::MetricsExporter;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -37,8 +41,9 @@ use crate::status::StatusServices;
 use crate::unread_body::close_if_unread;
 use crate::{
     GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, edge, egress,
-    events, gateway, groups, inbox, node_api, nodes, preferences, projects, pushes, requests, runs,
-    schedules, skills, status, tasks, threads, workflow,
+    events, forges, gateway, groups, inbox, knowledge, node_api, nodes, notifications, preferences,
+    profiles, project_memory, projects, pushes, requests, runs, schedules, skills, status, tasks,
+    threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -50,6 +55,9 @@ const TIMEOUT: Duration = Duration::from_mins(5);
 pub struct ApiServices {
     pub accounts: Accounts,
     pub projects: Projects,
+    pub profiles: Profiles,
+    pub project_memory: ProjectMemory,
+    pub knowledge: Knowledge,
     pub tasks: TaskService,
     pub schedules: Schedules,
     /// Reading runs.
@@ -58,6 +66,7 @@ pub struct ApiServices {
     pub steering: RunOperations,
     pub messages: AgentMessages,
     pub requests: RequestService,
+    pub notifications: Notifications,
     pub artifacts: ArtifactService,
     pub nodes: NodeService,
     pub agent_profiles: AgentProfiles,
@@ -106,12 +115,17 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
     };
     let users = accounts::routes(services.accounts.clone())
         .merge(projects::routes(services.projects))
+        .merge(profiles::routes(services.profiles))
+        .merge(project_memory::routes(services.project_memory))
+        .merge(knowledge::routes(services.knowledge))
         .merge(tasks::routes(services.tasks.clone()))
         .merge(schedules::routes(services.schedules))
         .merge(runs::routes(services.runs))
         .merge(runs::steering_routes(services.steering))
         .merge(inbox::routes(services.messages))
-        .merge(requests::routes(services.requests))
+        .merge(requests::routes(services.requests.clone()))
+        .merge(forges::routes(services.requests.clone()))
+        .merge(notifications::routes(services.notifications))
         .merge(artifacts::routes(services.artifacts.clone()))
         .merge(pushes::routes(services.tasks, services.artifacts.clone()))
         .merge(nodes::routes(services.nodes.clone()))
@@ -137,6 +151,7 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
     OpenApiRouter::with_openapi(ApiDocument::openapi())
         .merge(chat::routes(services.chat, admission))
         .merge(accounts::open_routes(services.accounts))
+        .merge(forges::open_routes(services.requests))
         .merge(users)
         .merge(egress::agent_routes(
             services.models.egress,

@@ -2,15 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use cynode_domain::ids::RunId;
+use cynode_domain::ids::{RunId, TraceId};
 use cynode_domain::name_or_id::NameOrId;
-use cynode_execution::{runs::RunOperations, runs::RunQueries};
+use cynode_runs::{RunOperations, RunQueries};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
 use cynode_wire::runs::{
     AnswerRun, DecisionView, DiffQuery, DiffView, ForkRun, HistoryItem, RetryRun, RunDetail,
     RunQuery, RunView,
 };
+use cynode_wire::traces::{TraceListQuery, TraceQuery, TraceSummary, TraceView};
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -26,6 +27,8 @@ pub(crate) fn routes(runs: RunQueries) -> OpenApiRouter {
         .routes(routes!(history))
         .routes(routes!(diff))
         .routes(routes!(explain))
+        .routes(routes!(list_traces))
+        .routes(routes!(show_trace))
         .with_state(runs)
 }
 
@@ -99,6 +102,30 @@ async fn explain(
     QueryParams(query): QueryParams<PageQuery>,
 ) -> Result<Json<Page<DecisionView>>, ApiError> {
     Ok(Json(runs.explain(&caller, &run, &query).await?))
+}
+
+/// Lists the traces of the caller's tasks, the one with the newest run first; administrators see all.
+#[utoipa::path(get, path = "/v1/traces", tag = "traces", params(TraceListQuery),
+    responses((status = 200, body = Page<TraceSummary>), (status = "4XX", body = Problem)))]
+async fn list_traces(
+    State(runs): State<RunQueries>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<TraceListQuery>,
+) -> Result<Json<Page<TraceSummary>>, ApiError> {
+    Ok(Json(runs.list_traces(&caller, query).await?))
+}
+
+/// Returns a trace: one request from its start to its end, with the times and the cost of its spans.
+#[utoipa::path(get, path = "/v1/traces/{trace}", tag = "traces",
+    params(("trace" = TraceId, Path, description = "id of the trace"), TraceQuery),
+    responses((status = 200, body = TraceView), (status = "4XX", body = Problem)))]
+async fn show_trace(
+    State(runs): State<RunQueries>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(trace): PathSegment<TraceId>,
+    QueryParams(query): QueryParams<TraceQuery>,
+) -> Result<Json<TraceView>, ApiError> {
+    Ok(Json(runs.get_trace(&caller, trace, query).await?))
 }
 
 /// Pauses a run: immediately, or after the current workflow node if a runner holds it. Idempotent.

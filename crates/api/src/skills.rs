@@ -5,8 +5,12 @@ use axum::extract::State;
 use cynode_domain::ids::SkillId;
 use cynode_resources::skills::Skills;
 use cynode_wire::page::Page;
+use cynode_wire::page::PageQuery;
 use cynode_wire::problem::Problem;
-use cynode_wire::skills::{CreateSkill, SkillContentView, SkillQuery, SkillView, UpdateSkill};
+use cynode_wire::skills::{
+    CreateSkill, ReleaseSkill, RollbackSkill, SkillContentView, SkillDiffQuery, SkillDiffView,
+    SkillQuery, SkillVersionContentView, SkillVersionView, SkillView, UpdateSkill,
+};
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,6 +24,11 @@ pub(crate) fn routes(skills: Skills) -> OpenApiRouter {
         .routes(routes!(list))
         .routes(routes!(load))
         .routes(routes!(get, put, remove))
+        .routes(routes!(history))
+        .routes(routes!(version))
+        .routes(routes!(diff))
+        .routes(routes!(rollback))
+        .routes(routes!(release))
         .with_state(skills)
 }
 
@@ -45,7 +54,7 @@ async fn load(
     Ok((StatusCode::CREATED, Json(skills.create(&caller, body).await?)))
 }
 
-/// Returns a skill with its text.
+/// Returns a skill with its text. A text in quarantine is not returned.
 #[utoipa::path(get, path = "/v1/skills/{skill}", tag = "skills", params(("skill" = SkillId, Path)),
     responses((status = 200, body = SkillContentView), (status = "4XX", body = Problem)))]
 async fn get(
@@ -80,4 +89,68 @@ async fn remove(
 ) -> Result<StatusCode, ApiError> {
     skills.remove(&caller, skill).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lists the versions of a skill, newest first, without their texts. For those who may change it.
+#[utoipa::path(get, path = "/v1/skills/{skill}/versions", tag = "skills",
+    params(("skill" = SkillId, Path), PageQuery),
+    responses((status = 200, body = Page<SkillVersionView>), (status = "4XX", body = Problem)))]
+async fn history(
+    State(skills): State<Skills>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(skill): PathSegment<SkillId>,
+    QueryParams(query): QueryParams<PageQuery>,
+) -> Result<Json<Page<SkillVersionView>>, ApiError> {
+    Ok(Json(skills.history(&caller, skill, &query).await?))
+}
+
+/// Returns a version of a skill with its text. For those who may change it.
+#[utoipa::path(get, path = "/v1/skills/{skill}/versions/{version}", tag = "skills",
+    params(("skill" = SkillId, Path), ("version" = i64, Path)),
+    responses((status = 200, body = SkillVersionContentView), (status = "4XX", body = Problem)))]
+async fn version(
+    State(skills): State<Skills>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment((skill, version)): PathSegment<(SkillId, i64)>,
+) -> Result<Json<SkillVersionContentView>, ApiError> {
+    Ok(Json(skills.version(&caller, skill, version).await?))
+}
+
+/// Compares two versions of a skill; without numbers the current one with the one before.
+#[utoipa::path(get, path = "/v1/skills/{skill}/diff", tag = "skills",
+    params(("skill" = SkillId, Path), SkillDiffQuery),
+    responses((status = 200, body = SkillDiffView), (status = "4XX", body = Problem)))]
+async fn diff(
+    State(skills): State<Skills>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(skill): PathSegment<SkillId>,
+    QueryParams(query): QueryParams<SkillDiffQuery>,
+) -> Result<Json<SkillDiffView>, ApiError> {
+    Ok(Json(skills.diff(&caller, skill, &query).await?))
+}
+
+/// Restores a version, as a new version that is scanned like any other.
+#[utoipa::path(post, path = "/v1/skills/{skill}/rollback", tag = "skills", request_body = RollbackSkill,
+    params(("skill" = SkillId, Path)),
+    responses((status = 200, body = SkillView), (status = "4XX", body = Problem)))]
+async fn rollback(
+    State(skills): State<Skills>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(skill): PathSegment<SkillId>,
+    JsonBody(body): JsonBody<RollbackSkill>,
+) -> Result<Json<SkillView>, ApiError> {
+    Ok(Json(skills.rollback(&caller, skill, body).await?))
+}
+
+/// Releases a skill from quarantine, with a reason that is recorded. Administrators only.
+#[utoipa::path(post, path = "/v1/skills/{skill}/release", tag = "skills", request_body = ReleaseSkill,
+    params(("skill" = SkillId, Path)),
+    responses((status = 200, body = SkillView), (status = "4XX", body = Problem)))]
+async fn release(
+    State(skills): State<Skills>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(skill): PathSegment<SkillId>,
+    JsonBody(body): JsonBody<ReleaseSkill>,
+) -> Result<Json<SkillView>, ApiError> {
+    Ok(Json(skills.release(&caller, skill, body).await?))
 }

@@ -5,7 +5,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_execution::TaskService;
-use cynode_execution::runs::ActorKind;
+use cynode_resources::ActorKind;
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
 use cynode_wire::tasks::{

@@ -125,7 +125,7 @@ impl ChainVerifier {
         }
         match record {
             Err(error) => self.add_fault(format!("record {} was edited: {error}", seal.seq)),
-            Ok(record) if !seal.matches(record) => {
+            Ok(record) if !seal.matches(record) && !cynode_fault::fault!("X-02") => {
                 self.add_fault(format!("record {} was edited: its hash does not fit", seal.seq));
             }
             Ok(_) if is_next && seal.prev_hash != self.head.hash => {

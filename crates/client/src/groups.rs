@@ -3,7 +3,10 @@
 use cynode_domain::ids::SkillId;
 use cynode_wire::groups::{CreateGroup, GroupView, MemberView};
 use cynode_wire::page::{Page, PageQuery};
-use cynode_wire::skills::{CreateSkill, SkillContentView, SkillQuery, SkillView, UpdateSkill};
+use cynode_wire::skills::{
+    CreateSkill, ReleaseSkill, RollbackSkill, SkillContentView, SkillDiffQuery, SkillDiffView,
+    SkillQuery, SkillVersionView, SkillView, UpdateSkill,
+};
 use reqwest::Method;
 
 use crate::request::{read_json, send};
@@ -75,6 +78,44 @@ impl Client {
     ) -> Result<SkillView, ClientError> {
         let request = self.request(Method::PUT, &["v1", "skills", &skill.to_string()]).json(body);
         read_json(send(request).await?).await
+    }
+
+    /// `GET /v1/skills/{skill}/versions`
+    pub async fn skill_history(
+        &self,
+        skill: SkillId,
+        query: &PageQuery,
+    ) -> Result<Page<SkillVersionView>, ClientError> {
+        let path = ["v1", "skills", &skill.to_string(), "versions"];
+        read_json(send(self.request(Method::GET, &path).query(query)).await?).await
+    }
+
+    /// `GET /v1/skills/{skill}/diff`
+    pub async fn skill_diff(
+        &self,
+        skill: SkillId,
+        query: &SkillDiffQuery,
+    ) -> Result<SkillDiffView, ClientError> {
+        let path = ["v1", "skills", &skill.to_string(), "diff"];
+        read_json(send(self.request(Method::GET, &path).query(query)).await?).await
+    }
+
+    /// `POST /v1/skills/{skill}/rollback`
+    pub async fn skill_rollback(
+        &self,
+        skill: SkillId,
+        body: &RollbackSkill,
+    ) -> Result<SkillView, ClientError> {
+        self.post(&["v1", "skills", &skill.to_string(), "rollback"], body).await
+    }
+
+    /// `POST /v1/skills/{skill}/release`
+    pub async fn skill_release(
+        &self,
+        skill: SkillId,
+        body: &ReleaseSkill,
+    ) -> Result<SkillView, ClientError> {
+        self.post(&["v1", "skills", &skill.to_string(), "release"], body).await
     }
 
     /// `DELETE /v1/skills/{skill}`

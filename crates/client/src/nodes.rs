@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cynode_domain::ids::{JobId, TaskId, TokenId};
+use cynode_domain::trace::TraceEvents;
 use cynode_wire::agent_profiles::CanaryReport;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::git::{BundleQuery, GitCredentialView};
@@ -107,6 +108,16 @@ impl Client {
     ) -> Result<(), ClientError> {
         let segments = ["v1", "node", "jobs", &job.to_string(), "connections"];
         send(self.request(Method::POST, &segments).json(connection)).await.map(drop)
+    }
+
+    /// `PUT /v1/node/jobs/{job}/trace`; idempotent.
+    pub async fn node_record_trace(
+        &self,
+        job: JobId,
+        events: &TraceEvents,
+    ) -> Result<(), ClientError> {
+        let segments = ["v1", "node", "jobs", &job.to_string(), "trace"];
+        send(self.request(Method::PUT, &segments).json(events)).await.map(drop)
     }
 
     /// `POST /v1/node/jobs/{job}/git-credential`

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cynode_domain::ids::IncarnationId;
+use cynode_domain::ids::{IncarnationId, TraceId};
 use cynode_wire::nodes::INCARNATION_HEADER;
 use cynode_wire::openai::ErrorBody;
 use cynode_wire::problem::Problem;
@@ -25,6 +25,15 @@ const INVALID_SCHEME: &str = "nowhere";
 /// User agent.
 pub(crate) const CLIENT_NAME: &str = concat!("cynode/", env!("CARGO_PKG_VERSION"));
 
+/// The header of W3C Trace Context.
+const TRACEPARENT_HEADER: &str = "traceparent";
+
+/// Version 00, sampled; the span of the caller is a part of a random id.
+fn traceparent(trace: TraceId, random: TraceId) -> String {
+    let (_, span) = random.as_uuid().as_u64_pair();
+    format!("00-{}-{span:016x}-01", trace.as_uuid().simple())
+}
+
 /// A client of one orchestrator with one identity. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -35,6 +44,8 @@ pub struct Client {
     token: Option<SecretString>,
     /// The incarnation of a worker node, sent with every request.
     incarnation: Option<IncarnationId>,
+    /// The trace that every request belongs to.
+    trace: Option<TraceId>,
 }
 
 impl Client {
@@ -62,7 +73,7 @@ impl Client {
             .user_agent(CLIENT_NAME)
             .build()
             .map_err(|error| bad(error.to_string()))?;
-        Ok(Self { http, plain_http: near, base, token: None, incarnation: None })
+        Ok(Self { http, plain_http: near, base, token: None, incarnation: None, trace: None })
     }
 
     /// A client that sends `token` with every request.
@@ -84,6 +95,13 @@ impl Client {
         self
     }
 
+    /// The same client whose requests belong to this trace.
+    #[must_use]
+    pub fn with_trace(mut self, trace: TraceId) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
     pub fn base_url(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
     }
@@ -100,6 +118,9 @@ impl Client {
         let mut request = self.http.request(method, url).timeout(REQUEST_TIMEOUT);
         if let Some(incarnation) = self.incarnation {
             request = request.header(INCARNATION_HEADER, incarnation.to_string());
+        }
+        if let Some(trace) = self.trace {
+            request = request.header(TRACEPARENT_HEADER, traceparent(trace, TraceId::generate()));
         }
         match &self.token {
             Some(token) => request.bearer_auth(token.expose_secret()),

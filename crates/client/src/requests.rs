@@ -2,7 +2,8 @@
 
 use cynode_wire::page::Page;
 use cynode_wire::requests::{
-    AnswerRequest, OverrideRequest, RequestQuery, RequestView, SubmitRequest,
+    AnswerRequest, HandBackUnit, OverrideRequest, RequestQuery, RequestView, SubmitRequest,
+    TakeOverUnit,
 };
 use reqwest::Method;
 
@@ -44,5 +45,35 @@ impl Client {
         body: &OverrideRequest,
     ) -> Result<RequestView, ClientError> {
         self.post(&["v1", "requests", request, "override"], body).await
+    }
+
+    /// `POST /v1/requests/{request}/pause`
+    pub async fn request_pause(&self, request: &str) -> Result<RequestView, ClientError> {
+        let path = ["v1", "requests", request, "pause"];
+        read_json(send(self.request(Method::POST, &path)).await?).await
+    }
+
+    /// `POST /v1/requests/{request}/resume`
+    pub async fn request_resume(&self, request: &str) -> Result<RequestView, ClientError> {
+        let path = ["v1", "requests", request, "resume"];
+        read_json(send(self.request(Method::POST, &path)).await?).await
+    }
+
+    /// `POST /v1/requests/{request}/take-over`
+    pub async fn request_take_over(
+        &self,
+        request: &str,
+        body: &TakeOverUnit,
+    ) -> Result<RequestView, ClientError> {
+        self.post(&["v1", "requests", request, "take-over"], body).await
+    }
+
+    /// `POST /v1/requests/{request}/hand-back`
+    pub async fn request_hand_back(
+        &self,
+        request: &str,
+        body: &HandBackUnit,
+    ) -> Result<RequestView, ClientError> {
+        self.post(&["v1", "requests", request, "hand-back"], body).await
     }
 }

@@ -1,10 +1,12 @@
 //! Runs. A `run` argument is the id of a run, or the id or name of its task.
 
+use cynode_domain::ids::TraceId;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::runs::{
     AnswerRun, DecisionView, DiffQuery, DiffView, ForkRun, HistoryItem, RetryRun, RunDetail,
     RunQuery, RunView,
 };
+use cynode_wire::traces::{TraceListQuery, TraceQuery, TraceSummary, TraceView};
 use reqwest::Method;
 
 use crate::request::{read_json, send};
@@ -19,6 +21,25 @@ impl Client {
     /// `GET /v1/runs/{run}`
     pub async fn run_get(&self, run: &str) -> Result<RunDetail, ClientError> {
         self.get(&["v1", "runs", run]).await
+    }
+
+    /// `GET /v1/traces`
+    pub async fn trace_list(
+        &self,
+        query: &TraceListQuery,
+    ) -> Result<Page<TraceSummary>, ClientError> {
+        read_json(send(self.request(Method::GET, &["v1", "traces"]).query(query)).await?).await
+    }
+
+    /// `GET /v1/traces/{trace}`
+    pub async fn trace_get(
+        &self,
+        trace: TraceId,
+        query: &TraceQuery,
+    ) -> Result<TraceView, ClientError> {
+        let trace = trace.to_string();
+        let request = self.request(Method::GET, &["v1", "traces", &trace]).query(query);
+        read_json(send(request).await?).await
     }
 
     /// `GET /v1/runs/{run}/history`

@@ -17,8 +17,30 @@ export class Refusal extends Error {
 
 export const get = (path) => ask("GET", path);
 export const post = (path, body) => ask("POST", path, body);
+export const put = (path, body) => ask("PUT", path, body);
 export const patch = (path, body) => ask("PATCH", path, body);
 export const remove = (path) => ask("DELETE", path);
+
+/** Waits for a change; if another one came first, the page is refreshed before the refusal is shown. */
+export async function orRefresh(refresh, change) {
+  try {
+    return await change;
+  } catch (error) {
+    if (error.status === 409) await refresh();
+    throw error;
+  }
+}
+
+/** The content of a stored file, as text. */
+export const getText = (path) =>
+  authorized((token) => request("GET", path, { token })).then((response) => response.text());
+
+/** Opens a stream of events that goes on after `lastEventId`; returns its response. */
+export function openStream(path, { lastEventId, signal }) {
+  const headers = { accept: "text/event-stream" };
+  if (lastEventId) headers["last-event-id"] = lastEventId;
+  return authorized((token) => request("GET", path, { token, headers, signal }));
+}
 
 /** Signs in with a handle and its password. */
 export async function signIn(handle, password) {
@@ -38,16 +60,19 @@ export async function signOut() {
   if (refresh) await send("POST", "/v1/auth/logout", { refresh_token: refresh });
 }
 
-async function ask(method, path, body) {
+const ask = (method, path, body) => authorized((token) => send(method, path, body, token));
+
+/** Calls `act` with the token of the session, and once more with a new one if the server rejects it. */
+async function authorized(act) {
   if (current()?.refresh && current().expires - Date.now() < EARLY_MS) await refresh();
   const used = current()?.token;
   try {
-    return await send(method, path, body, used);
+    return await act(used);
   } catch (error) {
     if (error.status !== 401) throw error;
     // Another request, or another tab, may have replaced the token meanwhile.
     if (current()?.token === used) await refresh();
-    return send(method, path, body, current()?.token);
+    return act(current()?.token);
   }
 }
 
@@ -73,19 +98,23 @@ async function replace() {
 }
 
 async function send(method, path, body, token) {
-  const headers = {};
+  const response = await request(method, path, { body, token });
+  return response.json().catch(() => null);
+}
+
+/** Sends a request; returns a response that is no refusal. */
+async function request(method, path, { body, token, headers = {}, signal }) {
   if (token) headers.authorization = `Bearer ${token}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   let response;
   try {
     response = await fetch(path, {
-      method, headers, body: body === undefined ? undefined : JSON.stringify(body),
+      method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
       credentials: "omit", cache: "no-store", redirect: "error",
     });
   } catch {
     throw new Refusal(0, { detail: "CyNode cannot be reached. Is it running?" });
   }
-  const value = await response.json().catch(() => null);
-  if (!response.ok) throw new Refusal(response.status, value ?? {});
-  return value;
+  if (!response.ok) throw new Refusal(response.status, (await response.json().catch(() => null)) ?? {});
+  return response;
 }

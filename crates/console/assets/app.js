@@ -1,61 +1,91 @@
 // The console: who is signed in, which page is shown. A page is a module with a title and
-// `render`, which is given the user and the query of its address.
+// `render`, which is given the user, the rest of its address (`path`, `query`), a signal that is
+// aborted when the page is left, and `reload`, which shows the page anew. The fragment is the address: `#/requests/ID/board?…`.
 
 import { get, signOut } from "./api.js";
 import { el, fill } from "./dom.js";
 import { complain, reasons } from "./notices.js";
 import { current } from "./session.js";
 import * as audit from "./audit.js";
+import * as home from "./home.js";
+import { drawPages } from "./nav.js";
+import * as projects from "./projects.js";
+import * as requests from "./requests.js";
 import * as servers from "./servers.js";
 import * as signin from "./signin.js";
+import * as skills from "./skills.js";
 import * as tools from "./tools.js";
+import * as traces from "./traces.js";
 
-const PAGES = { tools, servers, audit };
+const PAGES = { home, requests, projects, traces, skills, tools, servers, audit };
 
 const bar = document.getElementById("bar");
 const main = document.getElementById("main");
 let me = null;
 // Counts the pages that were asked for, so that a slow one does not replace a later one.
 let asked = 0;
+// Ends what the page before has under way: streams and timers.
+let leaving = new AbortController();
 
 function place() {
-  const [name, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const known = Object.hasOwn(PAGES, name) ? name : "tools";
-  return { name: known, query: new URLSearchParams(query ?? "") };
+  const [address, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...path] = address.split("/").filter(Boolean).map(decodeSegment);
+  const known = Object.hasOwn(PAGES, name ?? "") ? name : "home";
+  return { name: known, path: known === name ? path : [], query: new URLSearchParams(query ?? "") };
+}
+
+function decodeSegment(segment) {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 async function show({ focus }) {
   const ticket = ++asked;
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
   if (!current()) return showSignIn("");
-  const { name, query } = place();
+  const { name, path, query } = place();
+  main.setAttribute("aria-busy", "true");
+  if (!main.childElementCount) fill(main, el("p", { class: "page-message" }, "Loading…"));
   try {
     me ??= await get("/v1/users/me");
     if (ticket !== asked) return;
     drawBar(name);
     document.title = `${PAGES[name].title} · CyNode`;
-    const page = await PAGES[name].render({ me, query });
+    const page = await PAGES[name].render({ me, path, query, signal, reload: () => show({ focus: true }) });
     if (ticket !== asked) return;
     fill(main, page);
-    if (focus) main.querySelector("h1")?.focus();
+    main.removeAttribute("aria-busy");
+    if (!focus) return;
+    window.scrollTo(0, 0);
+    main.querySelector("h1")?.focus();
   } catch (error) {
     if (ticket !== asked || !current()) return;
+    main.removeAttribute("aria-busy");
     const again = el("button", { type: "button", onclick: () => show({ focus: true }) }, "Try again");
-    fill(main, el("section", { class: "page-message", role: "alert" }, ...reasons(error), again));
+    const missing = error.status === 404
+      ? el("p", {}, "It does not exist, or you may not see it. ", el("a", { href: `#/${name}` }, `Back to ${PAGES[name].title}`))
+      : null;
+    fill(main, el("section", { class: "page-message", role: "alert" }, ...reasons(error), missing, again));
   }
 }
 
 function drawBar(name) {
   bar.hidden = false;
-  const link = ([key, page]) =>
-    el("a", { href: `#/${key}`, "aria-current": key === name ? "page" : null }, page.title);
-  fill(document.getElementById("pages"), Object.entries(PAGES).map(link));
+  drawPages(document.getElementById("pages"), PAGES, name);
   fill(document.getElementById("who"), me.handle, me.is_admin ? el("small", {}, "administrator") : null);
 }
 
 function showSignIn(words) {
   asked += 1;
+  leaving.abort();
   me = null;
   bar.hidden = true;
+  main.removeAttribute("aria-busy");
   document.title = "Sign in · CyNode";
   document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
   fill(document.getElementById("notices"));

@@ -10,8 +10,12 @@ export function open(heading, ...content) {
   const dialog = el("dialog", { "aria-label": heading },
     el("div", { class: "title" }, el("h2", {}, heading), close), ...content, trouble);
   close.addEventListener("click", () => dialog.close());
-  // A dialog that is only hidden would leave its ids and its text in the page.
-  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("close", () => {
+    // A dialog that is only hidden would leave its ids and its text in the page.
+    dialog.remove();
+    // What opened it may be gone, and the focus with it.
+    if (document.activeElement === document.body) document.querySelector("main h1")?.focus();
+  });
   document.body.append(dialog);
   dialog.showModal();
   return {
@@ -21,10 +25,10 @@ export function open(heading, ...content) {
   };
 }
 
-/** Asks before something that cannot be undone; `act` is what is then done. */
-export function confirm(heading, words, verb, act) {
+/** Asks before something that cannot be undone; `act` is what is then done, `keep` the words for not doing it. */
+export function confirm(heading, words, verb, act, keep = "Cancel") {
   const yes = el("button", { type: "button", class: "danger" }, verb);
-  const no = el("button", { type: "button" }, "Cancel");
+  const no = el("button", { type: "button" }, keep);
   const box = open(heading, el("p", {}, words), el("div", { class: "actions" }, no, yes));
   no.addEventListener("click", box.close);
   no.focus();
@@ -35,6 +39,25 @@ export function confirm(heading, words, verb, act) {
       box.close();
     } catch (error) {
       yes.disabled = false;
+      box.complain(error);
+    }
+  });
+}
+
+/** A dialog with a form; it closes once `act` succeeded. */
+export function formDialog(heading, fields, verb, act) {
+  const save = el("button", { type: "submit", class: "main" }, verb);
+  const form = el("form", {}, ...fields, el("div", { class: "actions" }, save));
+  const box = open(heading, form);
+  form.querySelector("input, select, textarea")?.focus();
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    save.disabled = true;
+    try {
+      await act();
+      box.close();
+    } catch (error) {
+      save.disabled = false;
       box.complain(error);
     }
   });

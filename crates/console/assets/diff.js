@@ -4,6 +4,8 @@ import { el, visible } from "./dom.js";
 
 /** More work than this would stall the page; then every line counts as replaced. */
 const MAX_WORK = 4_000_000;
+/** How many lines of a patch are shown. */
+const MOST_LINES = 2000;
 
 /** Lines as `[mark, text]`: " " stayed, "-" went, "+" came. */
 export function changes(before, after) {
@@ -57,4 +59,13 @@ export function view(before, after) {
   const line = ([mark, text]) => el(TAGS[mark], {}, `${mark} ${visible(text)}\n`);
   return el("pre", { class: "diff", tabindex: "0", "aria-label": "What changed" },
     changes(before, after).map(line));
+}
+
+/** Lines of a patch; `command` is the command that prints those that are left out. */
+export function patchLines(lines, command) {
+  const tags = { "+": "ins", "-": "del" };
+  const line = (text) => el(tags[text[0]] ?? "span", { class: text.startsWith("@@") ? "hunk" : null }, `${visible(text)}\n`);
+  const left = lines.length - MOST_LINES;
+  const rest = left > 0 ? el("span", { class: "hunk" }, `${left} more lines: ${command} prints them.\n`) : null;
+  return el("pre", { class: "diff", tabindex: "0", "aria-label": "Changed lines" }, lines.slice(0, MOST_LINES).map(line), rest);
 }

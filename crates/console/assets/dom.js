@@ -69,3 +69,53 @@ export function moment(text) {
   const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
   return el("time", { datetime: text, title: text }, `${day} ${time}`);
 }
+
+/** A label for a state: `tone` is good, bad, warn or nothing. */
+export const badge = (words, tone = "") => el("span", { class: `badge ${tone}` }, visible(words));
+
+/** Pairs of name and value; a value of null leaves the pair out. */
+export function facts(pairs) {
+  const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return el("dl", { class: "facts" },
+    shown.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+/** The paragraph for nothing. */
+export const nothing = (words) => el("p", { class: "nothing" }, words);
+
+/** Links to the parts of a page. `parts` are modules with a title by their key; `address` gives the address of a part. */
+export function tabs(label, parts, chosen, address) {
+  const tab = ([key, { title }]) =>
+    el("a", { href: address(key), "aria-current": key === chosen ? "page" : null }, title);
+  return el("nav", { class: "tabs", "aria-label": label }, Object.entries(parts).map(tab));
+}
+
+/** Microdollars as dollars. */
+export const dollars = (micros) => `$${(micros / 1_000_000).toFixed(micros > 0 && micros < 10_000 ? 4 : 2)}`;
+
+/**
+ * Shows items in a container and keeps the nodes of those that did not change, so that a form in one of them keeps what a
+ * person typed. `key` names an item, `make` builds its node.
+ */
+export class KeyedList {
+  constructor(container, key, make) {
+    Object.assign(this, { container, key, make, shown: new Map() });
+  }
+
+  draw(items) {
+    const next = new Map();
+    for (const item of items) {
+      const [name, content] = [this.key(item), JSON.stringify(item)];
+      const known = this.shown.get(name);
+      next.set(name, known?.content === content ? known : { content, node: this.make(item) });
+    }
+    this.shown = next;
+    const nodes = [...next.values()].map(({ node }) => node);
+    for (const child of [...this.container.children]) if (!nodes.includes(child)) child.remove();
+    // A node that is in its place is not moved: moving it would take the focus from its fields.
+    nodes.forEach((node, index) => {
+      const present = this.container.children[index] ?? null;
+      if (present !== node) this.container.insertBefore(node, present);
+    });
+  }
+}

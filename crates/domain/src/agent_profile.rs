@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// The name of the built-in agent, which no profile can have.
 pub const BUILT_IN: &str = "sba";
+/// The name of the agent of demonstrations, which no profile can have.
+pub const DEMO: &str = "demo-script";
 const MAX_CHARS: usize = 64;
 
 /// The name of an agent profile: lowercase letters, digits and dashes, beginning with a letter.
@@ -34,7 +36,7 @@ pub enum InvalidProfileName {
          letter"
     )]
     Format,
-    #[error("\"{BUILT_IN}\" is the built-in agent; choose another name")]
+    #[error("\"{BUILT_IN}\" and \"{DEMO}\" are built-in agents; choose another name")]
     BuiltIn,
 }
 
@@ -53,7 +55,7 @@ impl FromStr for AgentProfileName {
             && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         match (is_valid, text) {
             (false, _) => Err(InvalidProfileName::Format),
-            (true, BUILT_IN) => Err(InvalidProfileName::BuiltIn),
+            (true, BUILT_IN | DEMO) => Err(InvalidProfileName::BuiltIn),
             (true, name) => Ok(Self(name.to_owned())),
         }
     }
@@ -88,7 +90,9 @@ mod tests {
         let parse = str::parse::<AgentProfileName>;
 
         assert_eq!(parse("opencode-2").unwrap().as_str(), "opencode-2");
-        assert_eq!(parse("sba"), Err(InvalidProfileName::BuiltIn));
+        for built_in in [BUILT_IN, DEMO] {
+            assert_eq!(parse(built_in), Err(InvalidProfileName::BuiltIn));
+        }
         for invalid in ["", "2x", "Open", "a b", "a/b", "ä", &"a".repeat(65)] {
             assert_eq!(parse(invalid), Err(InvalidProfileName::Format), "{invalid}");
         }

@@ -39,6 +39,7 @@ enum ValueKind {
     InternalNetworks,
     Images,
     Phrases,
+    ScanRules,
 }
 
 /// A known key.
@@ -179,6 +180,11 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "internal addresses and hosts that may be reached",
     ),
     setting(
+        "pm.pull_requests.poll_seconds",
+        ValueKind::Integer(1, 86_400),
+        "seconds between two looks at an open pull request; 120 without it",
+    ),
+    setting(
         ALLOWED_IMAGES_KEY,
         ValueKind::Images,
         "the images that tasks and sandboxes may use; without it host and those of worker nodes",
@@ -192,6 +198,11 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "skills.scan.phrases",
         ValueKind::Phrases,
         "additional phrases that no skill may contain",
+    ),
+    setting(
+        "skills.scan.rules",
+        ValueKind::ScanRules,
+        "additional rules of the skill scan; the built-in rules stay",
     ),
     setting("web.fetch.allowed_hosts", ValueKind::Hosts, "the hosts that web.fetch may reach"),
     preference("agents.project_analyst.additional_context", ValueKind::TextOrList, CONTEXT),
@@ -390,6 +401,9 @@ impl KnownKey {
                 let categories: Vec<_> = Category::ALL.iter().map(|known| known.as_str()).collect();
                 format!("lists of phrases by category ({})", categories.join(", "))
             }
+            ValueKind::ScanRules => {
+                "a list of rules, each with id, category, reason and pattern".to_owned()
+            }
         }
     }
 
@@ -429,6 +443,8 @@ impl ValueKind {
                     category.parse::<Category>().is_ok() && text_list(phrases).is_some()
                 })
             }),
+            // The scan itself checks each rule, when the setting is set.
+            Self::ScanRules => value.is_array(),
         }
     }
 }

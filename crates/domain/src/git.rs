@@ -1,12 +1,14 @@
 //! Addresses, branches and commits of git repositories.
 
 mod change_source;
+mod commit_subject;
 mod names;
 mod push_order;
 mod repository_url;
 mod task_repository;
 
 pub use change_source::ChangeSource;
+pub use commit_subject::{CommitSubject, InvalidCommitSubject};
 pub use names::{BranchName, CommitId, NameError, TaskKey};
 pub use push_order::PushOrder;
 pub use repository_url::{RepositoryUrl, Transport, UrlError, UrlPolicy};

@@ -165,8 +165,22 @@ typed_ids! {
     TraceId,
     /// A program of another vendor that works as an agent.
     AgentProfileId,
+    /// What agents of a project may use: their unit of isolation.
+    ProfileId,
+    /// An entry of the project memory.
+    MemoryEntryId,
+    /// A document of the knowledge of a profile.
+    KnowledgeDocumentId,
     /// A permission that a worker node verifies without the orchestrator.
     CapabilityLeaseId,
+    /// The forge of a repository of a project.
+    ForgeId,
+    /// Where a user is notified.
+    NoticeChannelId,
+    /// One event of a trace that an agent recorded.
+    TraceEventId,
+    /// One notification on its way through one channel.
+    NoticeDeliveryId,
 }
 
 #[cfg(test)]

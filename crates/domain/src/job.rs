@@ -28,6 +28,9 @@ pub enum Action {
         /// The criteria that its result is verified against; added when the job is created.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         criteria: Vec<Criterion>,
+        /// Which model it uses, such as `fast`; added when the job is created.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model_hint: Option<String>,
     },
 }
 

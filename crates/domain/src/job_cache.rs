@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(decide_cache_level(&base), CacheLevel::Person);
 
         let other = Action::Command { line: "make evil".to_owned() };
-        let agent = Action::Agent { prompt: "make".to_owned(), criteria: vec![] };
+        let agent = Action::Agent { prompt: "make".to_owned(), criteria: vec![], model_hint: None };
         let script = Action::Script { text: "make".to_owned() };
         for facts in [
             CacheFacts { is_from_person: false, ..base },

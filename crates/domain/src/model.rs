@@ -1,5 +1,8 @@
 //! Vocabulary of model calls: provider protocols, access, credentials and outcomes.
 
+/// Words that stand for a model by what the work needs; `haiku` and `sonnet` are `fast` and `balanced`.
+pub const MODEL_HINTS: [&str; 5] = ["fast", "balanced", "strong", "haiku", "sonnet"];
+
 words! {
     /// The protocol of a model provider.
     ProviderKind("provider kind") {

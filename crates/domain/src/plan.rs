@@ -152,7 +152,7 @@ pub fn plan_by_rule(request: &PlannerInput<'_>) -> Result<Plan, NeedsPlanner> {
         InputMode::Agent => {
             let (prompt, criteria) = (request.prompt.to_owned(), vec![]);
             (
-                vec![Action::Agent { prompt, criteria }],
+                vec![Action::Agent { prompt, criteria, model_hint: None }],
                 "an agent carries out the request as one step",
             )
         }

@@ -153,7 +153,9 @@ pub struct EffectivePreferences {
 
 /// Selects for each key the valid candidate of the highest-precedence scope.
 pub fn resolve_preferences(mut candidates: Vec<PreferenceCandidate>) -> EffectivePreferences {
-    candidates.sort_by_key(|candidate| candidate.scope);
+    if !cynode_fault::fault!("PMA-13") {
+        candidates.sort_by_key(|candidate| candidate.scope);
+    }
     let mut resolved = EffectivePreferences::default();
     for candidate in candidates {
         match validation_error(&candidate) {

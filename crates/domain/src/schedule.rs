@@ -67,6 +67,11 @@ pub enum SchedulePayload {
         /// A `CreateTask` request.
         request: Value,
     },
+    /// Work for the project manager, submitted unchanged.
+    Request {
+        /// A `SubmitRequest`.
+        request: Value,
+    },
 }
 
 /// The timing rule of a schedule.

@@ -57,6 +57,9 @@ pub struct TaskOptions {
     /// The agent profile that works on it; the built-in agent if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSelection>,
+    /// Which model the built-in agent uses, such as `fast`; the worker node decides if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_hint: Option<String>,
     /// What started it; absent for a copy of another task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,

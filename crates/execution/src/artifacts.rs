@@ -26,7 +26,7 @@ use cynode_resources::blobs::{BLOBS_TABLE, BlobContent, BlobVerdictCallback, Exp
 use cynode_resources::{BlobError, BlobStore, Caller, NodeCaller};
 
 pub(crate) const OUTPUT: &str = ArtifactKind::Output.as_str();
-pub(crate) const ATTACHMENT: &str = ArtifactKind::Attachment.as_str();
+pub const ATTACHMENT: &str = ArtifactKind::Attachment.as_str();
 
 const MAX_ARTIFACT_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -123,7 +123,7 @@ impl ArtifactService {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?;
+                    let task = tasks::find_shared(tx, &caller, &task).await?;
                     Ok::<_, ArtifactError>(tx.artifact_list(task.spec.id).await?)
                 })
             })
@@ -149,7 +149,7 @@ impl ArtifactService {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.spec.id;
+                    let task = tasks::find_shared(tx, &caller, &task).await?.spec.id;
                     for kind in kinds {
                         let file = tx.artifact_get(task, kind.as_str(), &wanted_path).await?;
                         if file.is_some() {

@@ -1,26 +1,20 @@
-//! Task execution: runs and their workflow, jobs on worker nodes, artifacts, findings and verdicts.
+//! Task execution: the workflow of runs, jobs on worker nodes, artifacts, findings and verdicts.
 //!
-//! [`TaskService`] and [`runs`] serve the public API; runners call [`WorkflowService`], worker nodes call [`NodeService`]. Work for the
-//! project manager is a [`handoff`]; [`analysts`] judge results. [`Sweeper`] expires leases and deadlines.
+//! [`TaskService`] serves the public API; runners call [`WorkflowService`], worker nodes call [`NodeService`]. Work for the
+//! project manager is a [`handoff`]; [`analysts`] judge results.
 //!
 //! Invariants: a write for a run presents its lease; a result is accepted once, from the incarnation that holds the
 //! job. Every operation that changes state is one transaction, with its events in it. This crate has no HTTP code.
 
 pub mod analysts;
 pub mod artifacts;
-pub mod events;
 pub mod findings;
 pub mod handoff;
 pub mod nodes;
-pub mod preferences;
-pub mod runs;
-pub mod sweeper;
 pub mod tasks;
 pub mod workflow;
 
 pub use artifacts::{ArtifactError, ArtifactService};
-pub use events::{EventError, EventService, EventSubscription};
 pub use nodes::{JobPlacer, JoinCredential, NodeError, NodeService};
-pub use sweeper::Sweeper;
 pub use tasks::{TaskError, TaskService};
 pub use workflow::{WorkflowError, WorkflowService, analyst};

@@ -6,6 +6,7 @@ mod assign;
 mod connections;
 mod incarnation;
 mod job_repository;
+mod job_trace;
 mod join_tokens;
 mod manage;
 mod placement;
@@ -19,11 +20,12 @@ use std::collections::BTreeMap;
 use cynode_domain::agent::Role;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::git::PushOrder;
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{JobId, ProfileId, TraceId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::node_labels::NodeLabels;
+use cynode_domain::trace::TraceContext;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::Store;
+use cynode_store::{Store, Task};
 use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
 use cynode_wire::nodes::CacheAssignment;
@@ -42,7 +44,7 @@ use cynode_resources::agents::signs::AgentSigns;
 use cynode_resources::{PageError, Signals};
 
 /// A node that has not polled for this long gets no more jobs.
-pub(crate) const NODE_TIMEOUT_MS: i64 = 40_000;
+pub const NODE_TIMEOUT_MS: i64 = 40_000;
 
 /// Why a node operation was rejected.
 #[derive(Debug, thiserror::Error)]
@@ -156,6 +158,16 @@ pub struct JobPayload {
     /// The cache that survives the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheAssignment>,
+    /// The trace that the job belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
+}
+
+/// The trace of a job of a task, and the profile that it is done in.
+pub(crate) fn trace_context(task: &Task, trace: TraceId) -> TraceContext {
+    let of_project = || ProfileId::default_of(task.spec.project);
+    let profile = task.spec.profile_id.unwrap_or_else(of_project);
+    TraceContext { trace, profile: Some(profile) }
 }
 
 /// The work unit of a job, and the role of its agent.

@@ -7,6 +7,7 @@ mod builds_on;
 mod cancel;
 mod copy;
 mod create;
+mod creation;
 mod dependencies;
 mod hook;
 mod job;
@@ -34,13 +35,14 @@ use serde_json::Value;
 
 pub use self::cancel::close_with_children;
 pub use self::copy::{TaskCopyRequest, copy_task};
-pub use self::create::find_required_node;
+pub use self::creation::find_required_node;
 pub use self::hook::CreationHook;
 pub use self::scope::IdInTask;
 pub use self::validation::validate_task_request;
 pub use self::view::{view, views};
 use crate::artifacts::{StorageLimitExceeded, StorageLimits};
-use cynode_resources::projects::ProjectError;
+use cynode_resources::profiles::ProfileError;
+use cynode_resources::projects::{ProjectError, is_shared_with};
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::{BlobError, BlobStore, Caller, PageError, Signals};
 pub use cynode_store::TaskScope;
@@ -99,6 +101,8 @@ pub enum TaskError {
     /// The project was not found, or is inactive.
     #[error(transparent)]
     Project(#[from] ProjectError),
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     /// An attachment could not be stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
@@ -126,6 +130,7 @@ impl Classified for TaskError {
             | Self::NameTaken(_) => Classification::new(ErrorClass::Conflict, self),
             Self::Weakening(_) => Classification::new(ErrorClass::Forbidden, self),
             Self::Project(error) => error.classify(),
+            Self::Profile(error) => error.classify(),
             Self::Blob(error) => error.classify(),
             Self::StorageLimit(error) => error.classify(),
             Self::Page(error) => error.classify(),
@@ -181,8 +186,31 @@ pub async fn find(
         .ok_or_else(|| TaskError::NotFound(name_or_id.excerpt()))
 }
 
+/// Same as [`find`], also if the project of the task is shared with the caller: for reading only.
+pub async fn find_shared(
+    tx: &mut Tx,
+    caller: &Caller,
+    name_or_id: &NameOrId<TaskId>,
+) -> Result<Task, TaskError> {
+    let unknown = || TaskError::NotFound(name_or_id.excerpt());
+    let found = match name_or_id {
+        NameOrId::Id(id) => tx.task_get(*id).await?,
+        NameOrId::Name(name) => {
+            let name = lookup_name(name);
+            match tx.task_by_name(caller.user, &name).await? {
+                None => tx.task_by_shared_name(caller.user, &name).await?,
+                own => own,
+            }
+        }
+    };
+    let task = found.ok_or_else(unknown)?;
+    let may_read = caller.may_see(task.spec.created_by)
+        || is_shared_with(tx, caller, task.spec.project).await?;
+    if may_read { Ok(task) } else { Err(unknown()) }
+}
+
 /// The creator and the project of a task.
-pub(crate) const fn scope_of(task: &Task) -> TaskScope {
+pub const fn scope_of(task: &Task) -> TaskScope {
     let NewTask { id, created_by, project, .. } = task.spec;
     TaskScope { task: id, created_by, project }
 }

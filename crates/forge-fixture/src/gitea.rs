@@ -75,6 +75,7 @@ fn route(
     };
     let row = world.repositories.get(path)?;
     Some(match (exchange.method.as_str(), rest) {
+        ("GET", []) => ForgeAnswer::ok(json!({ "id": row.id, "default_branch": "main" })),
         ("GET", ["issues", index]) => {
             ForgeAnswer::ok(render::issue(world, row, index.parse().ok()?)?)
         }

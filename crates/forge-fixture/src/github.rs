@@ -91,6 +91,7 @@ fn route(
         |entries: Vec<Value>, world: &ForgeWorld| exchange.page(entries, &PAGES, &world.base_url);
     let row = world.repositories.get(path)?;
     Some(match (exchange.method.as_str(), rest) {
+        ("GET", []) => ForgeAnswer::ok(json!({ "id": row.id, "default_branch": "main" })),
         ("GET", ["issues", number]) => {
             ForgeAnswer::ok(render::issue(world, row, number.parse().ok()?)?)
         }

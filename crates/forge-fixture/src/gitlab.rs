@@ -71,6 +71,7 @@ fn route(
     };
     let row = world.repositories.get(path)?;
     Some(match (exchange.method.as_str(), rest) {
+        ("GET", []) => ForgeAnswer::ok(json!({ "id": row.id, "default_branch": "main" })),
         ("GET", ["issues", iid]) => ForgeAnswer::ok(render::issue(world, row, iid.parse().ok()?)?),
         ("GET", [kind @ ("issues" | "merge_requests"), iid, "notes"]) => {
             let iid: u64 = iid.parse().ok()?;

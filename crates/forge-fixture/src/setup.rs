@@ -88,13 +88,18 @@ impl ScriptedForge {
         self.lock().has_drafts = has_drafts;
     }
 
-    /// Pushes a branch; its open pull requests get the new head commit.
+    /// Pushes a branch whose newest commit is one repeated digit.
     pub fn push_branch(&self, path: &str, branch: &str, digit: char) {
+        self.push_commit(path, branch, &commit_id(digit));
+    }
+
+    /// Pushes a branch; its open pull requests get the new head commit.
+    pub fn push_commit(&self, path: &str, branch: &str, commit: &str) {
         self.change(path, |row, _| {
-            row.branches.insert(branch.to_owned(), commit_id(digit));
+            row.branches.insert(branch.to_owned(), commit.to_owned());
             for pull in row.pulls.values_mut() {
                 if pull.head == branch && pull.state == ScriptedPullState::Open {
-                    pull.head_commit = commit_id(digit);
+                    commit.clone_into(&mut pull.head_commit);
                 }
             }
         });
@@ -113,6 +118,15 @@ impl ScriptedForge {
             row.issues.insert(number, issue);
         });
         number
+    }
+
+    /// Replaces the labels of an issue, if there is such an issue.
+    pub fn set_labels(&self, path: &str, number: u64, labels: &[&str]) {
+        self.change(path, |row, _| {
+            if let Some(issue) = row.issues.get_mut(&number) {
+                issue.labels = labels.iter().map(|label| (*label).to_owned()).collect();
+            }
+        });
     }
 
     /// Adds a comment of a person to a conversation.
@@ -204,24 +218,35 @@ impl ScriptedForge {
 
     /// Reports a commit status (GitLab: of an external service; GitHub also a check run).
     pub fn set_status(&self, path: &str, digit: char, name: &str, state: ScriptedStatusState) {
-        self.report(path, digit, name, state, false);
+        self.report(path, &commit_id(digit), name, state, false);
+    }
+
+    /// Reports the status of any commit.
+    pub fn set_commit_status(
+        &self,
+        path: &str,
+        commit: &str,
+        name: &str,
+        state: ScriptedStatusState,
+    ) {
+        self.report(path, commit, name, state, false);
     }
 
     /// GitHub: reports a check run; elsewhere a status.
     pub fn set_check_run(&self, path: &str, digit: char, name: &str, state: ScriptedStatusState) {
-        self.report(path, digit, name, state, true);
+        self.report(path, &commit_id(digit), name, state, true);
     }
 
     fn report(
         &self,
         path: &str,
-        digit: char,
+        commit: &str,
         name: &str,
         state: ScriptedStatusState,
         is_check_run: bool,
     ) {
         self.change(path, |row, id| {
-            let (commit, name) = (commit_id(digit), name.to_owned());
+            let (commit, name) = (commit.to_owned(), name.to_owned());
             row.statuses.push(StatusRow { id, commit, name, state, is_check_run });
         });
     }

@@ -30,6 +30,12 @@ pub(crate) trait ForgeApi: Send + Sync {
         author: &Author,
     ) -> Result<WriteAccess, ForgeError>;
 
+    /// The branch that pull requests are merged into by default.
+    async fn read_default_branch(
+        &self,
+        repository: &RepositoryPath,
+    ) -> Result<BranchName, ForgeError>;
+
     /// Reads an issue without its comments.
     async fn read_issue(
         &self,

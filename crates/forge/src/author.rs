@@ -46,12 +46,12 @@ pub(crate) fn may_be_self(author: &Author, own_login: Option<&str>) -> bool {
 }
 
 /// Looks up the write access of authors, at most `max_lookups` of them.
-pub(crate) async fn resolve_write_access<'a>(
+pub(crate) async fn resolve_write_access(
     api: &dyn ForgeApi,
     repository: &RepositoryPath,
     own_login: Option<&str>,
     max_lookups: usize,
-    authors: impl IntoIterator<Item = &'a mut Author>,
+    authors: Vec<&mut Author>,
 ) -> Result<(), ForgeError> {
     let mut known: HashMap<String, WriteAccess> = HashMap::new();
     for author in authors {

@@ -68,7 +68,8 @@ impl Forge {
         let mut issue = self.api.read_issue(repository, number).await?;
         issue.comments = self.api.list_comments(repository, issue.kind, number).await?;
         let comments = issue.comments.entries.iter_mut().map(|comment| &mut comment.author);
-        self.resolve(repository, [&mut issue.author].into_iter().chain(comments)).await?;
+        let authors = [&mut issue.author].into_iter().chain(comments).collect();
+        self.resolve(repository, authors).await?;
         Ok(issue)
     }
 
@@ -80,7 +81,7 @@ impl Forge {
         number: u64,
     ) -> Result<BoundedList<Comment>, ForgeError> {
         let mut comments = self.api.list_comments(repository, kind, number).await?;
-        let authors = comments.entries.iter_mut().map(|comment| &mut comment.author);
+        let authors = comments.entries.iter_mut().map(|comment| &mut comment.author).collect();
         self.resolve(repository, authors).await?;
         Ok(comments)
     }
@@ -101,7 +102,7 @@ impl Forge {
         comments.entries.retain(|comment| marker.is_in(&comment.body));
         let own = self.own.login(self.api.as_ref()).await?;
         if own.is_none() {
-            let authors = comments.entries.iter_mut().map(|comment| &mut comment.author);
+            let authors = comments.entries.iter_mut().map(|comment| &mut comment.author).collect();
             self.resolve(repository, authors).await?;
         }
         let earlier = comments.entries.into_iter().find(|it| may_be_self(&it.author, own));
@@ -199,7 +200,7 @@ impl Forge {
         number: u64,
     ) -> Result<BoundedList<Review>, ForgeError> {
         let mut reviews = self.api.list_reviews(repository, number).await?;
-        let authors = reviews.entries.iter_mut().map(|review| &mut review.author);
+        let authors = reviews.entries.iter_mut().map(|review| &mut review.author).collect();
         self.resolve(repository, authors).await?;
         Ok(reviews)
     }
@@ -211,7 +212,7 @@ impl Forge {
         number: u64,
     ) -> Result<BoundedList<ReviewComment>, ForgeError> {
         let mut comments = self.api.list_review_comments(repository, number).await?;
-        let authors = comments.entries.iter_mut().map(|comment| &mut comment.author);
+        let authors = comments.entries.iter_mut().map(|comment| &mut comment.author).collect();
         self.resolve(repository, authors).await?;
         Ok(comments)
     }
@@ -226,6 +227,14 @@ impl Forge {
         self.api.read_ci(repository, number, head).await
     }
 
+    /// The branch that pull requests are merged into by default.
+    pub async fn read_default_branch(
+        &self,
+        repository: &RepositoryPath,
+    ) -> Result<BranchName, ForgeError> {
+        self.api.read_default_branch(repository).await
+    }
+
     /// Whether a user may push to the repository.
     pub async fn read_write_access(
         &self,
@@ -236,10 +245,10 @@ impl Forge {
         self.api.read_write_access(repository, &author).await
     }
 
-    async fn resolve<'a>(
+    async fn resolve(
         &self,
         repository: &RepositoryPath,
-        authors: impl IntoIterator<Item = &'a mut Author>,
+        authors: Vec<&mut Author>,
     ) -> Result<(), ForgeError> {
         let api = self.api.as_ref();
         let own = self.own.login(api).await?;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::address::{ItemKind, RepositoryPath};
 use crate::api::{ForgeApi, WrittenComment};
 use crate::ci::CiReport;
+use crate::default_branch::read_default_branch;
 use crate::draft_title::DraftPrefixes;
 use crate::error::ForgeError;
 use crate::http::{ApiProfile, ForgeHttp};
@@ -72,6 +73,14 @@ impl ForgeApi for Gitea {
         author: &Author,
     ) -> Result<WriteAccess, ForgeError> {
         self.write_access(repository, &author.login).await
+    }
+
+    async fn read_default_branch(
+        &self,
+        repository: &RepositoryPath,
+    ) -> Result<BranchName, ForgeError> {
+        let segments = ["repos", repository.owner(), repository.name()];
+        read_default_branch(&self.http, repository, segments).await
     }
 
     async fn read_issue(

@@ -14,6 +14,7 @@ use url::Url;
 use crate::address::{ForgeInstance, ItemKind, RepositoryPath};
 use crate::api::{ForgeApi, WrittenComment};
 use crate::ci::CiReport;
+use crate::default_branch::read_default_branch;
 use crate::error::ForgeError;
 use crate::http::{ApiProfile, ForgeHttp};
 use crate::item::{Author, BoundedList, Comment, Issue, WriteAccess};
@@ -86,6 +87,14 @@ impl ForgeApi for Github {
         author: &Author,
     ) -> Result<WriteAccess, ForgeError> {
         self.write_access(repository, &author.login).await
+    }
+
+    async fn read_default_branch(
+        &self,
+        repository: &RepositoryPath,
+    ) -> Result<BranchName, ForgeError> {
+        let segments = ["repos", repository.owner(), repository.name()];
+        read_default_branch(&self.http, repository, segments).await
     }
 
     async fn read_issue(

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::address::{ForgeInstance, ItemKind, RepositoryPath};
 use crate::api::{ForgeApi, WrittenComment};
 use crate::ci::CiReport;
+use crate::default_branch::read_default_branch;
 use crate::draft_title::DraftPrefixes;
 use crate::error::ForgeError;
 use crate::http::{ApiProfile, ForgeHttp};
@@ -83,6 +84,14 @@ impl ForgeApi for Gitlab {
         author: &Author,
     ) -> Result<WriteAccess, ForgeError> {
         self.write_access(repository, author).await
+    }
+
+    async fn read_default_branch(
+        &self,
+        repository: &RepositoryPath,
+    ) -> Result<BranchName, ForgeError> {
+        let segments = ["projects", repository.as_str()];
+        read_default_branch(&self.http, repository, segments).await
     }
 
     async fn read_issue(

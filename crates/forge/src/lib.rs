@@ -10,6 +10,7 @@ pub mod address;
 mod api;
 mod author;
 mod ci;
+mod default_branch;
 mod draft_title;
 mod error;
 mod forge;

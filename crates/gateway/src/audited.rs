@@ -74,7 +74,7 @@ impl CallFailure {
 impl AuditedRequest<'_> {
     /// Records the denial and responds with `shown`.
     pub(crate) async fn deny(self, inner: &GatewayInner, denial: &Denial, shown: Denial) -> String {
-        if let Some(record) = self.record {
+        if let Some(record) = self.record.filter(|_| !cynode_fault::fault!("REQ-MCPGAT-0108")) {
             let name = record.tool.as_str();
             debug!(tool.name = name, stage = %denial.stage, "{name} refused: {}", denial.message);
             metrics::counter!("cynode_mcp_calls_total", "decision" => "deny", "stage" => denial.stage.as_str())
@@ -96,9 +96,10 @@ impl AuditedRequest<'_> {
         patience: RequestDeadline,
     ) -> String {
         let Self { call, form, record } = self;
-        let open = match record {
+        let open = match record.filter(|_| !cynode_fault::fault!("REQ-MCPGAT-0107")) {
             Some(record) => match inner.backend.begin(record).await {
                 Ok(open) => Some(open),
+                Err(_) if cynode_fault::fault!("X-04") => None,
                 Err(fault) => return recording_failed(call, &fault),
             },
             None => None,
@@ -108,11 +109,14 @@ impl AuditedRequest<'_> {
         let answer = acted
             .and_then(|answer| check_response_size(answer, inner.options.max_response_bytes))
             .unwrap_or_else(|fault| form.render_failure(call, &fault));
-        let Some(open) = open else { return answer.response };
+        let Some(open) = open.filter(|_| !cynode_fault::fault!("REQ-MCPGAT-0002")) else {
+            return answer.response;
+        };
         let took = began.elapsed();
         count_outcome(answer.error_type, took);
         let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
-        match open.finish(ToolCallOutcome { error_type: answer.error_type, duration_ms }).await {
+        let error_type = answer.error_type.filter(|_| !cynode_fault::fault!("REQ-MCPGAT-0109"));
+        match open.finish(ToolCallOutcome { error_type, duration_ms }).await {
             Ok(()) => answer.response,
             Err(fault) => recording_failed(call, &fault),
         }

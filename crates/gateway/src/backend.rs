@@ -108,7 +108,7 @@ impl GatewayBackend for GatewayOperations {
     ) -> Result<IdLookupResults, BackendError> {
         let mut facts = IdLookupResults::default();
         if let Some(project) = needed.project {
-            facts.project = match self.projects.get(&identity.caller, &project.into()).await {
+            facts.project = match self.projects.get_own(&identity.caller, &project.into()).await {
                 Ok(found) => Some(found.id),
                 Err(ProjectError::Store(error)) => return Err(BackendError::new(error)),
                 Err(_) => None,
@@ -191,6 +191,7 @@ fn registry_data(state: RegistryState) -> RegistryData {
         servers: servers.collect(),
         rules: state.rules,
         settings: state.settings,
+        profiles: state.profiles,
     }
 }
 

@@ -44,7 +44,7 @@ impl ToolAccessExplainer for McpGateway {
         // Always current: a person explains a decision after changing what it depends on.
         let snapshot = self.inner.snapshot_containing(|_| false).await;
         let is_hidden = |found: &PolicyTool| {
-            audience == Audience::Caller && pipeline::is_concealed(found, identity)
+            audience == Audience::Caller && pipeline::is_concealed(&snapshot, found, identity)
         };
         let known = match pipeline::check_known(&snapshot, identity, tool) {
             Ok(found) if is_hidden(found) => Err(pipeline::unknown_tool(tool)),
@@ -55,7 +55,7 @@ impl ToolAccessExplainer for McpGateway {
             vec![stage_view(Stage::Authenticate, &Ok(format!("a {} caller", identity.agent)))];
         match known {
             Ok(tool) => {
-                in_advance = pipeline::precheck_rules(tool, identity);
+                in_advance = pipeline::precheck_rules(&snapshot, tool, identity);
                 stages.push(stage_view(Stage::Known, &Ok(format!("\"{}\" exists", tool.name))));
                 stages.extend(static_stages(&snapshot, tool, identity));
                 stages.extend(self.inner.late_stages(tool, identity, arguments).await);
@@ -110,8 +110,8 @@ impl GatewayInner {
         let bound = CallScope { task: identity.task, project: identity.project };
         let rest = stage_view(Stage::Limits, &self.limits_verdict(tool));
         let Some(arguments) = arguments else {
-            let verdict =
-                pipeline::rules(tool, identity, bound).map(|rule| format!("rule {rule} allows it"));
+            let verdict = pipeline::rules(&self.snapshot(), tool, identity, bound)
+                .map(|rule| format!("rule {rule} allows it"));
             return vec![
                 not_evaluated(Stage::Arguments),
                 not_evaluated(Stage::Context),
@@ -127,7 +127,7 @@ impl GatewayInner {
         };
         let setting =
             judged.as_ref().and_then(|judged| judged.as_ref().ok()).copied().unwrap_or(bound);
-        let rules = pipeline::rules(tool, identity, setting).and_then(|rule| {
+        let rules = pipeline::rules(&self.snapshot(), tool, identity, setting).and_then(|rule| {
             pipeline::hosts::check_named_host(
                 &self.snapshot(),
                 tool,

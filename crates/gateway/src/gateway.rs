@@ -77,6 +77,12 @@ pub struct GatewayParts {
     pub clock: SharedClock,
 }
 
+/// The built-in tools, with the configured handlers.
+fn offered_tools(options: &GatewayOptions) -> impl Iterator<Item = BuiltinToolSpec> {
+    let handlers = options.tool_handlers.as_deref();
+    tools::all().into_iter().filter(move |tool| tools::handlers::is_offered(tool.name, handlers))
+}
+
 impl McpGateway {
     /// A gateway without tools; [`McpGateway::refresh`] loads them.
     pub fn new(parts: GatewayParts) -> Self {
@@ -84,7 +90,7 @@ impl McpGateway {
             backend: parts.backend,
             upstreams: parts.upstreams,
             services: Arc::new(parts.services),
-            builtins: tools::all().into_iter().map(|tool| (tool.name, tool)).collect(),
+            builtins: offered_tools(&parts.options).map(|tool| (tool.name, tool)).collect(),
             sessions: GatewaySessions::new(&parts.options),
             limits: GatewayRateLimits::new(&parts.options),
             request_limits: parts.request_limits,
@@ -102,7 +108,7 @@ impl McpGateway {
     /// Registers the built-in tools and loads the registry.
     pub async fn start(&self, operations: &GatewayOperations) -> Result<(), BackendError> {
         let builtins: Vec<BuiltinTool> =
-            tools::all().iter().map(BuiltinToolSpec::to_registry_tool).collect();
+            offered_tools(&self.inner.options).map(|tool| tool.to_registry_tool()).collect();
         operations.registry.sync_builtins(builtins).await.map_err(BackendError::new)?;
         self.refresh().await
     }

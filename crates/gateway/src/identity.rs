@@ -46,7 +46,8 @@ impl TokenCache {
     ) -> Option<Arc<Identity>> {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = tokens.get(token)?;
-        let is_fresh = entry.revision == revision && entry.since.elapsed() < CACHE_TTL;
+        let is_current = entry.revision == revision || cynode_fault::fault!("REQ-MCPGAT-0116");
+        let is_fresh = is_current && entry.since.elapsed() < CACHE_TTL;
         let is_valid = entry.identity.expires_at.is_none_or(|end| end > now);
         (is_fresh && is_valid).then(|| Arc::clone(&entry.identity))
     }
@@ -89,6 +90,7 @@ mod tests {
             session: None,
             origin: TokenOrigin::default(),
             job_agent: JobAgent::default(),
+            profile_id: None,
             expires_at,
         })
     }

@@ -95,7 +95,7 @@ impl GatewayInner {
         };
         let holds = |known: &PolicySnapshot| {
             resolve_tool(known, &call.identity, &canonical)
-                .is_some_and(|tool| !pipeline::is_concealed(tool, &call.identity))
+                .is_some_and(|tool| !pipeline::is_concealed(known, tool, &call.identity))
         };
         let snapshot = self.snapshot_containing(holds).await;
         let decided =
@@ -125,11 +125,11 @@ impl GatewayInner {
         arguments: Option<&RawValue>,
     ) -> Result<AllowedCall, Denial> {
         let tool = Arc::clone(pipeline::check_reach(snapshot, identity, name)?);
-        pipeline::precheck_rules(&tool, identity)?;
+        pipeline::precheck_rules(snapshot, &tool, identity)?;
         let max_bytes = self.options.max_request_bytes;
         let arguments = pipeline::arguments::check(&tool, arguments, max_bytes)?;
         let setting = self.check_context(&tool, identity, &arguments).await?;
-        pipeline::rules(&tool, identity, setting)?;
+        pipeline::rules(snapshot, &tool, identity, setting)?;
         pipeline::hosts::check_named_host(snapshot, &tool, identity, setting, &arguments)?;
         Ok(AllowedCall { tool, arguments, call_scope: setting })
     }

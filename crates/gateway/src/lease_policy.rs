@@ -15,7 +15,7 @@ pub(crate) struct SnapshotPolicy(pub(crate) Arc<PolicySnapshot>);
 impl LeasePolicy for SnapshotPolicy {
     fn permits(&self, identity: &Identity, tool: &str) -> bool {
         let reached = pipeline::check_reach(&self.0, identity, tool);
-        reached.is_ok_and(|tool| pipeline::precheck_rules(tool, identity).is_ok())
+        reached.is_ok_and(|tool| pipeline::precheck_rules(&self.0, tool, identity).is_ok())
     }
 }
 

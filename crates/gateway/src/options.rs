@@ -6,6 +6,8 @@ use std::time::Duration;
 use cynode_runtime::config::{ConfigFault, ConfigSection};
 use serde::{Deserialize, Serialize};
 
+use crate::tools::handlers::find_name_fault;
+
 /// Options of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -39,6 +41,8 @@ pub struct GatewayOptions {
     pub page_size: u32,
     /// Host paths that stdio servers may read, beyond the system's own.
     pub expose: Vec<PathBuf>,
+    /// Names of the tool handlers to offer, such as `cuga.modular.tools.text.diff`; all when absent.
+    pub tool_handlers: Option<Vec<String>>,
 }
 
 impl Default for GatewayOptions {
@@ -57,8 +61,10 @@ impl Default for GatewayOptions {
             sessions_per_user: 512,
             sessions: 10_000,
             session_idle_seconds: 1800,
-            page_size: 100,
+            // Every built-in tool and those of some servers: not every client asks for a second page.
+            page_size: 250,
             expose: vec![],
+            tool_handlers: None,
         }
     }
 }
@@ -94,6 +100,12 @@ impl ConfigSection for GatewayOptions {
         bound("sessions", self.sessions.into(), 1, 1_000_000);
         bound("session_idle_seconds", self.session_idle_seconds, 1, 604_800);
         bound("page_size", self.page_size.into(), 1, 1000);
+        for name in self.tool_handlers.iter().flatten() {
+            if let Some(allowed) = find_name_fault(name) {
+                let text = format!("{name:?}");
+                faults.push(ConfigFault::new("gateway.tool_handlers", text, allowed));
+            }
+        }
         faults
     }
 }
@@ -105,6 +117,21 @@ mod tests {
     #[test]
     fn the_default_gateway_options_have_no_fault() {
         assert_eq!(GatewayOptions::default().validate().len(), 0);
+    }
+
+    #[test]
+    fn a_handler_that_is_unknown_or_outside_of_the_namespace_is_refused_at_start() {
+        let names = ["cuga.modular.tools.text.diff", "cuga.modular.tools.text.shout", "os.system"];
+        let tool_handlers = Some(names.map(str::to_owned).to_vec());
+        let options = GatewayOptions { tool_handlers, ..GatewayOptions::default() };
+
+        let faults: Vec<_> = options.validate().iter().map(ToString::to_string).collect();
+
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(
+            faults[0].contains("text.shout") && faults[0].contains("cuga.modular.tools.text.diff")
+        );
+        assert!(faults[1].contains("os.system") && faults[1].contains("a handler is named"));
     }
 
     #[test]

@@ -100,22 +100,22 @@ pub fn conceal(
     denial: Denial,
 ) -> Denial {
     match resolve_tool(snapshot, identity, name) {
-        Some(tool) if is_concealed(tool, identity) => unknown_tool(name),
+        Some(tool) if is_concealed(snapshot, tool, identity) => unknown_tool(name),
         _ => denial,
     }
 }
 
 /// Whether the caller may not learn that the tool exists.
-pub fn is_concealed(tool: &PolicyTool, identity: &Identity) -> bool {
+pub fn is_concealed(snapshot: &PolicySnapshot, tool: &PolicyTool, identity: &Identity) -> bool {
     tool.server.is_some()
         && (check_scope(tool, identity).is_err()
-            || rules(tool, identity, token_scope(identity)).is_err())
+            || rules(snapshot, tool, identity, token_scope(identity)).is_err())
 }
 
 /// Whether the tool and its server are enabled.
 pub fn check_enabled(tool: &PolicyTool) -> Result<(), Denial> {
     let refuse = |text: String| Err(Denial::new(Stage::Enabled, ErrorKind::ToolDisabled, text));
-    if !tool.is_enabled {
+    if !tool.is_enabled && !cynode_fault::fault!("REQ-MCPGAT-0113") {
         return refuse(format!("the tool \"{}\" is disabled", tool.name));
     }
     match &tool.server {
@@ -161,7 +161,7 @@ pub fn check_allowlisted(tool: &PolicyTool, identity: &Identity) -> Result<(), D
 
 /// Whether the tool's scope admits the caller.
 pub fn check_scope(tool: &PolicyTool, identity: &Identity) -> Result<(), Denial> {
-    if tool.scope.admits(identity.agent) {
+    if tool.scope.admits(identity.agent) || cynode_fault::fault!("REQ-MCPGAT-0114") {
         return Ok(());
     }
     let text = format!(
@@ -182,20 +182,47 @@ pub fn check_setting(snapshot: &PolicySnapshot, tool: &PolicyTool) -> Result<(),
     }
 }
 
-/// Evaluates the access rules: default deny; any deny rule wins.
-pub fn rules(tool: &PolicyTool, identity: &Identity, setting: CallScope) -> Result<RuleId, Denial> {
+/// Evaluates the profile of the token and the access rules: default deny; any deny rule wins.
+pub fn rules(
+    snapshot: &PolicySnapshot,
+    tool: &PolicyTool,
+    identity: &Identity,
+    setting: CallScope,
+) -> Result<RuleId, Denial> {
+    check_profile(snapshot, identity, &tool.name)?;
     let access = rule_access(identity, setting, &tool.name, tool.server.as_deref());
     rule_decision(evaluate(tool.rules.iter().map(AsRef::as_ref), &access), &tool.name)
 }
 
+/// Whether the profile of the token allows a tool, or a feature of a server. A profile only narrows.
+fn check_profile(snapshot: &PolicySnapshot, identity: &Identity, name: &str) -> Result<(), Denial> {
+    let narrowing = identity.profile_id.and_then(|profile| snapshot.profile(profile));
+    let Some(profile) = narrowing else { return Ok(()) };
+    if profile.spec.as_ref().is_some_and(|spec| spec.allows_tool(name)) {
+        return Ok(());
+    }
+    let text = match &profile.spec {
+        Some(_) => {
+            format!("the profile \"{}\" of this token does not allow \"{name}\"", profile.name)
+        }
+        None => "the profile of this token cannot be read, so it allows nothing".to_owned(),
+    };
+    Err(Denial::new(Stage::Rules, ErrorKind::PolicyViolation, text))
+}
+
 /// Evaluates the rules before the arguments are parsed. Denies a call that no arguments could make
 /// allowed, so that the schema is not revealed to a caller without permission.
-pub fn precheck_rules(tool: &PolicyTool, identity: &Identity) -> Result<(), Denial> {
+pub fn precheck_rules(
+    snapshot: &PolicySnapshot,
+    tool: &PolicyTool,
+    identity: &Identity,
+) -> Result<(), Denial> {
+    check_profile(snapshot, identity, &tool.name)?;
     let setting = token_scope(identity);
     let is_bound = identity.task.is_some() && identity.project.is_some();
     if is_bound || tool.scoped == ScopedIds::default() {
         // The arguments name no task or project beyond those of the token.
-        return rules(tool, identity, setting).map(drop);
+        return rules(snapshot, tool, identity, setting).map(drop);
     }
     let access = rule_access(identity, setting, &tool.name, tool.server.as_deref());
     let all = || tool.rules.iter().map(AsRef::as_ref);
@@ -232,7 +259,7 @@ pub fn precheck_rules(tool: &PolicyTool, identity: &Identity) -> Result<(), Deni
 /// Whether a list shows the tool: every stage that needs no arguments passes, and its name means this tool.
 pub fn is_visible(snapshot: &PolicySnapshot, identity: &Identity, tool: &PolicyTool) -> bool {
     check_usable(snapshot, identity, tool).is_ok()
-        && rules(tool, identity, token_scope(identity)).is_ok()
+        && rules(snapshot, tool, identity, token_scope(identity)).is_ok()
         && is_named(snapshot, identity, tool)
 }
 
@@ -279,6 +306,7 @@ fn server_permits(
         return Err(Denial::new(Stage::Scope, ErrorKind::ScopeDenied, text));
     }
     let name = format!("{slug}.{feature}");
+    check_profile(snapshot, identity, &name)?;
     let access = rule_access(identity, token_scope(identity), &name, Some(server));
     rule_decision(evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access), &name).map(drop)
 }
@@ -309,7 +337,7 @@ pub fn is_server_known(
     identity: &Identity,
     server: &PolicyServer,
 ) -> bool {
-    snapshot.tools_of(server.id).any(|tool| !is_concealed(tool, identity))
+    snapshot.tools_of(server.id).any(|tool| !is_concealed(snapshot, tool, identity))
         || server_permits(snapshot, identity, server, "initialize").is_ok()
 }
 

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ServerId, UserId};
+use cynode_domain::ids::{ProfileId, ServerId, UserId};
 use cynode_domain::policy::rules::{AccessRule, AccessedServer, INVOKE, TOOL};
 use cynode_domain::policy::{ToolScope, allowlist};
+use cynode_resources::profiles::NarrowingProfile;
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -26,6 +27,8 @@ pub struct RegistryData {
     pub servers: Vec<ServerRow>,
     pub rules: Vec<AccessRule>,
     pub settings: BTreeMap<String, Value>,
+    /// The profiles that narrow something.
+    pub profiles: Vec<NarrowingProfile>,
 }
 
 /// A stored tool.
@@ -144,6 +147,7 @@ pub struct PolicySnapshot {
     /// The servers of each name, oldest first.
     names: HashMap<String, Vec<Arc<PolicyServer>>>,
     settings: BTreeMap<String, Value>,
+    profiles: HashMap<ProfileId, NarrowingProfile>,
     rules: Vec<Arc<AccessRule>>,
     /// Whether any tool has mirrored arguments.
     pub(crate) has_mirrored: bool,
@@ -179,7 +183,19 @@ impl PolicySnapshot {
         }
         let has_mirrored = ordered.iter().any(|tool| !tool.mirrored.is_empty());
         let (revision, settings) = (world.revision, world.settings);
-        Self { revision, builtins, tools, ordered, servers, names, settings, rules, has_mirrored }
+        let profiles = world.profiles.into_iter().map(|profile| (profile.id, profile)).collect();
+        Self {
+            revision,
+            builtins,
+            tools,
+            ordered,
+            servers,
+            names,
+            settings,
+            profiles,
+            rules,
+            has_mirrored,
+        }
     }
 
     /// The built-in tool with this name.
@@ -225,6 +241,11 @@ impl PolicySnapshot {
 
     pub fn setting(&self, key: &str) -> Option<&Value> {
         self.settings.get(key)
+    }
+
+    /// The profile, if it narrows something.
+    pub(crate) fn profile(&self, id: ProfileId) -> Option<&NarrowingProfile> {
+        self.profiles.get(&id)
     }
 
     pub(crate) fn rules(&self) -> &[Arc<AccessRule>] {

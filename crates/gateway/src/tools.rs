@@ -8,10 +8,14 @@ mod artifact;
 mod db;
 mod fault;
 mod git;
+pub(crate) mod handlers;
 mod help;
+mod knowledge;
 mod memory;
 mod node;
 mod pm;
+mod profile_access;
+mod project_memory;
 mod sandbox;
 mod schema;
 mod skills;
@@ -20,21 +24,27 @@ mod web;
 use std::future::ready;
 use std::sync::Arc;
 
-use cynode_domain::policy::{Principal, ToolScope};
+use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::policy::{ErrorKind, Principal, ToolScope};
 use cynode_execution::analysts::AnalystService;
 use cynode_execution::findings::FindingService;
-use cynode_execution::preferences::PreferenceService;
 use cynode_execution::{ArtifactService, NodeService, TaskService};
-use cynode_execution::{runs::Actor, runs::ActorKind, runs::RunOperations, runs::RunQueries};
 use cynode_ops::capability_leases::CapabilityLeases;
 use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::schedules::Schedules;
 use cynode_ops::{AgentMessages, AgentProfiles, WorkService};
+use cynode_requests::RequestService;
 use cynode_resources::Projects;
+use cynode_resources::preferences::PreferenceService;
+use cynode_resources::profiles::Profiles;
+use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
+use cynode_resources::{Actor, ActorKind};
 use cynode_resources::{tools::BuiltinTool, tools::McpToolDefinition};
+use cynode_retrieval::Knowledge;
+use cynode_runs::{RunOperations, RunQueries};
 use cynode_wire::tool_calls::ToolCall;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -50,7 +60,12 @@ use crate::snapshot::PolicySnapshot;
 #[derive(Clone)]
 pub struct ToolServices {
     pub tasks: TaskService,
+    /// `None` if this process accepts no requests.
+    pub requests: Option<RequestService>,
     pub projects: Projects,
+    pub profiles: Profiles,
+    pub project_memory: ProjectMemory,
+    pub knowledge: Knowledge,
     pub schedules: Schedules,
     pub artifacts: ArtifactService,
     pub nodes: NodeService,
@@ -81,6 +96,12 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    fn requests(&self) -> Result<&RequestService, ToolFault> {
+        let missing =
+            || ToolFault::new(ErrorKind::NotImplemented, "requests are not accepted here");
+        self.services.requests.as_ref().ok_or_else(missing)
+    }
+
     /// The user that the call is made for, and whether they make it themselves.
     fn calling_user(&self) -> Actor<'_> {
         let kind = match self.identity.agent {
@@ -88,6 +109,39 @@ impl ToolContext {
             Principal::Agent(_) => ActorKind::Agent,
         };
         Actor { caller: &self.identity.caller, kind }
+    }
+}
+
+impl ToolContext {
+    /// The profile of new work: for an agent its own, and it may name no other one; for a person the named one.
+    async fn profile_for_work(&self, named: Option<String>) -> Result<Option<String>, ToolFault> {
+        let (Principal::Agent(_), Some(own)) = (self.identity.agent, self.identity.profile_id)
+        else {
+            return Ok(named);
+        };
+        let project = match self.call_scope.project {
+            Some(project) => project.into(),
+            None => NameOrId::Name("default".to_owned()),
+        };
+        let named = named.map(NameOrId::from);
+        let profiles = &self.services.profiles;
+        // A token that is bound to no project works in the default profiles of others.
+        let is_elsewhere = self.identity.project.is_none() && self.call_scope.project.is_some();
+        if named.is_none() && is_elsewhere {
+            return Ok(None);
+        }
+        let own_name = NameOrId::Id(own);
+        let found = profiles.get(
+            &self.identity.caller,
+            &project,
+            Some(named.as_ref().unwrap_or(&own_name)),
+        );
+        let found = found.await?;
+        if found.id != own {
+            let why = "an agent works in its own profile: leave the profile out";
+            return Err(ToolFault::new(ErrorKind::Forbidden, why));
+        }
+        Ok((!found.is_default).then(|| own.to_string()))
     }
 }
 
@@ -143,20 +197,25 @@ pub fn all() -> Vec<BuiltinToolSpec> {
     tools.extend(artifact::all());
     tools.extend(db::all());
     tools.extend(git::all());
+    tools.extend(handlers::all());
+    tools.extend(knowledge::all());
     tools.extend(memory::all());
     tools.extend(node::all());
     tools.extend(pm::all());
+    tools.extend(project_memory::all());
     tools.extend(sandbox::all());
     tools.extend(skills::all());
     tools.extend(web::all());
     tools
 }
 
-/// The schemas of every built-in tool by name, as `docs/reference/tool-schemas.json` publishes
-/// them.
+/// The description and schemas of every built-in tool by name, as `docs/reference/tool-schemas.json`
+/// publishes them.
 pub fn schemas() -> Value {
     let schema = |tool: &BuiltinToolSpec| {
-        let schemas = json!({ "inputSchema": (tool.input)(), "outputSchema": (tool.output)() });
+        let schemas = json!({
+            "description": tool.description, "inputSchema": (tool.input)(), "outputSchema": (tool.output)(),
+        });
         (tool.name.to_owned(), schemas)
     };
     Value::Object(all().iter().map(schema).collect())
@@ -275,6 +334,8 @@ mod tests {
         "db.preference.list",
         "db.preference.update",
         // Projects, schedules, settings and nodes belong to no task.
+        "db.profile.get",
+        "db.profile.list",
         "db.project.create",
         "db.project.get",
         "db.project.list",
@@ -291,11 +352,35 @@ mod tests {
         "db.system_setting.list",
         "db.system_setting.update",
         "db.agent_profile.list",
+        // Functions of their arguments alone.
+        "cuga.modular.tools.date.add",
+        "cuga.modular.tools.date.between",
+        "cuga.modular.tools.json.extract",
+        "cuga.modular.tools.math.evaluate",
+        "cuga.modular.tools.table.from_csv",
+        "cuga.modular.tools.text.diff",
+        "cuga.modular.tools.text.statistics",
+        "cuga.modular.tools.web.json",
         // Before there is a task, and over all of them.
+        "db.request.create",
+        "db.request.list",
         "db.task.create",
         "db.task.list",
+        // A trace may have several tasks, and that of a conversation has none.
+        "db.trace.get",
         "node.get",
         "node.list",
+        // What a project knows outlives its tasks.
+        "knowledge.delete",
+        "knowledge.fetch",
+        "knowledge.ingest",
+        "knowledge.list",
+        "knowledge.search",
+        "project_memory.add",
+        "project_memory.delete",
+        "project_memory.get",
+        "project_memory.list",
+        "project_memory.search",
         "sandbox.allowed_images.add",
         "sandbox.allowed_images.list",
     ];

@@ -2,15 +2,15 @@
 # Collects the work of a job as a bundle. Runs inside the sandbox, with the rights of the job: whatever the job's
 # repository makes git execute here gains nothing. Its result is data that the broker checks.
 #
-#   WORKSPACE OUTPUT BASE BRANCH [EXCLUDED-PATTERN...]
+#   WORKSPACE OUTPUT BASE BRANCH SUBJECT [EXCLUDED-PATTERN...]
 #
 # The job's configuration, hooks, index, exclusions, grafts and replacements are left out: a new repository in OUTPUT
 # borrows the job's objects, and the work tree is compared with the job's HEAD. Writes OUTPUT/status, and
 # OUTPUT/commits.bundle if there is something to collect.
 set -u
 umask 077
-workspace=$1 output=$2 base=$3 branch=$4
-shift 4
+workspace=$1 output=$2 base=$3 branch=$4 subject=$5
+shift 5
 scratch=$output/scratch.git
 job_git=$workspace/.git
 
@@ -50,6 +50,9 @@ own() {
 rm -rf "$scratch" "$output/commits.bundle" "$output/status"
 [ -d "$job_git" ] && [ ! -L "$job_git" ] || finish failed 'the workspace has no repository'
 cd "$workspace" || finish failed 'the workspace cannot be entered'
+# Git would wait for ever for a pipe in place of a file that it reads.
+pipe=$(find . -type p \( -name '.git*' -o -path '*/.git/*' \) -print 2>/dev/null | head -n 1)
+[ -z "$pipe" ] || finish failed 'a file that git reads is a pipe'
 
 job_ref=$(job symbolic-ref -q HEAD) || job_ref=
 head=$(job rev-parse -q --verify 'HEAD^{commit}') ||
@@ -70,7 +73,7 @@ own read-tree "$head" || finish failed 'git read-tree failed'
 own add -A . >"$output/add.log" 2>&1 || finish failed 'git add failed'
 tree=$(own write-tree) || finish failed 'git write-tree failed'
 if [ "$tree" != "$(own rev-parse "$head^{tree}")" ]; then
-	head=$(own commit-tree -p "$head" -m 'Uncommitted changes of the job' "$tree") ||
+	head=$(own commit-tree -p "$head" -m "$subject" "$tree") ||
 		finish failed 'git commit-tree failed'
 	committed=yes
 fi

@@ -11,6 +11,9 @@ pub const STATUS_FILE: &str = "status";
 /// The file of [`collect_script`] in its output directory with the commits.
 pub const BUNDLE_FILE: &str = "commits.bundle";
 
+/// The subject of the commit of what a job did not commit, if its task names none.
+pub const DEFAULT_COMMIT_SUBJECT: &str = "Uncommitted changes of the job";
+
 const MAX_STATUS_BYTES: usize = 4096;
 
 /// What the script collects, and where. Paths are those inside the sandbox.
@@ -22,6 +25,8 @@ pub struct CollectRequest<'a> {
     /// The commit that the checkout of the task started from.
     pub base: &'a CommitId,
     pub branch: &'a BranchName,
+    /// The subject of the commit of what the job did not commit.
+    pub subject: &'a str,
     /// Patterns of new files that are left out, as in `.gitignore`.
     pub excludes: &'a [&'a str],
 }
@@ -34,9 +39,10 @@ pub struct CollectRequest<'a> {
 ///
 /// The repository in the workspace is hostile. The script must never run outside a sandbox.
 pub fn collect_script(request: CollectRequest<'_>) -> String {
-    let CollectRequest { workspace, output, base, branch, excludes } = request;
+    let CollectRequest { workspace, output, base, branch, subject, excludes } = request;
     let mut script = "#!/bin/sh\nset --".to_owned();
-    for word in [workspace, output, base.as_str(), branch.as_str()].iter().chain(excludes) {
+    for word in [workspace, output, base.as_str(), branch.as_str(), subject].iter().chain(excludes)
+    {
         // Writing to a string cannot fail.
         let _ = write!(script, " {}", shell_quote(word));
     }

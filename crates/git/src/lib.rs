@@ -55,8 +55,8 @@ pub use changes::{ChangeKind, ChangedFile, CommitSummary};
 pub use checkout::{BaseRevision, Checkout, CheckoutRequest, LinkCheckout, Owner};
 pub use checkout_error::CheckoutError;
 pub use collect_script::{
-    BUNDLE_FILE, CollectRequest, CollectResult, CollectStatus, STATUS_FILE, StatusError,
-    collect_script,
+    BUNDLE_FILE, CollectRequest, CollectResult, CollectStatus, DEFAULT_COMMIT_SUBJECT, STATUS_FILE,
+    StatusError, collect_script,
 };
 pub use credential::{GitCredential, KnownHosts};
 pub use cynode_domain::git::{

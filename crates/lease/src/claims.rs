@@ -59,7 +59,8 @@ impl LeaseClaims {
     /// The claims with a restriction; `None` if it would permit more.
     pub fn restrict(&self, restriction: LeaseRestriction) -> Option<Self> {
         let LeaseRestriction { tools, expires_at, holder } = restriction;
-        let is_narrower = tools.is_subset(&self.tools) && expires_at <= self.expires_at;
+        let is_narrower = (tools.is_subset(&self.tools) && expires_at <= self.expires_at)
+            || cynode_fault::fault!("REQ-MCPGAT-0112");
         is_narrower.then(|| Self { tools, expires_at, holder, ..self.clone() })
     }
 }

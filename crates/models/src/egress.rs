@@ -46,8 +46,8 @@ use cynode_wire::openai::ChatChunk;
 use futures_util::Stream;
 
 use crate::{credentials::CredentialError, credentials::CredentialManager};
-use cynode_execution::preferences::PreferenceError;
 use cynode_resources::Signals;
+use cynode_resources::preferences::PreferenceError;
 use lanes::LanePool;
 use probe::ProbeResults;
 use snapshot::EgressSnapshot;

@@ -23,9 +23,9 @@ pub use self::logs::{SandboxLogChunk, SandboxLogRequest};
 pub(crate) use self::open::job_image;
 pub use self::open::{OpenSandbox, SandboxView};
 use cynode_execution::nodes::JobPlacer;
-use cynode_execution::runs::{Actor, ActorKind};
 use cynode_execution::{tasks::TaskError, tasks::find};
 use cynode_resources::Signals;
+use cynode_resources::{Actor, ActorKind};
 
 /// Maximum open sandboxes per task.
 const MAX_OPEN: i64 = 8;

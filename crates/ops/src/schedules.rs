@@ -3,7 +3,7 @@
 //! Start at [`Schedules`], the operations of people and agents; [`Scheduler`] is the reconciler
 //! that processes due times. A schedule with a prompt is handed to the project manager, which
 //! creates the tasks; one with a task and commands needs no interpretation, and its task is created
-//! here. The payload kind alone decides which.
+//! here; one with a request submits it ([`ScheduledIntake`]). The payload kind alone decides which.
 //!
 //! Invariants: every time is the database's. Recording a due time and computing the next one are
 //! one transaction; the work follows under a lease. The tasks of one due time are created in one
@@ -14,6 +14,7 @@
 
 mod due;
 mod events;
+mod intake;
 mod manage;
 mod queries;
 mod run_processor;
@@ -27,6 +28,7 @@ use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::schedule::TimingError;
 use cynode_store::{Schedule, Store, Tx};
 
+pub use self::intake::{IntakeOutcome, ScheduledIntake};
 pub use self::scheduler::{Scheduler, SchedulerOptions};
 use cynode_resources::projects::ProjectError;
 use cynode_resources::{Caller, PageError, Signals};

@@ -3,14 +3,17 @@
 //! [`AgentRoster`] is configuration: a list of entries, of which the first that matches decides, and defaults for what no entry
 //! matches. Every name of it is checked when it is set.
 
+use cynode_domain::model::MODEL_HINTS;
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::{ProjectKind, WorkScope};
 use serde::{Deserialize, Serialize};
 
 /// The built-in agent.
 pub const BUILT_IN_AGENT: &str = "sba";
-/// The model hints.
-pub const MODEL_HINTS: [&str; 5] = ["fast", "balanced", "strong", "haiku", "sonnet"];
+/// The agent of demonstrations: it runs a script of the repository for each kind of unit, and calls no model.
+pub const DEMO_AGENT: &str = "demo-script";
+/// The setting with the roster of the installation.
+pub const ROSTER_SETTING: &str = "pm.agents";
 /// The most entries of a roster.
 pub const MAX_ENTRIES: usize = 100;
 
@@ -59,6 +62,14 @@ impl RosterEntry {
 pub struct AgentRoster(pub Vec<RosterEntry>);
 
 impl AgentRoster {
+    /// Reads a roster; the error says everything that is wrong with it. `profiles` are the names of agent profiles.
+    pub fn parse(value: &serde_json::Value, profiles: &[String]) -> Result<Self, String> {
+        let roster = Self::deserialize(value)
+            .map_err(|error| format!("{ROSTER_SETTING} must be a list of entries: {error}"))?;
+        let faults = roster.validation_errors(profiles);
+        if faults.is_empty() { Ok(roster) } else { Err(faults.join("; ")) }
+    }
+
     /// Every name that is not known. `profiles` are the names of agent profiles.
     pub fn validation_errors(&self, profiles: &[String]) -> Vec<String> {
         let mut faults = vec![];
@@ -76,7 +87,7 @@ impl AgentRoster {
                 ));
             }
             let is_known =
-                |name: &&str| *name == BUILT_IN_AGENT || profiles.iter().any(|known| known == name);
+                |name: &&str| is_known_agent(name) || profiles.iter().any(|known| known == name);
             if let Some(name) = entry.profile.as_deref().filter(|name| !is_known(name)) {
                 faults.push(format!(
                     "entry {number}: there is no agent \"{name}\"; define it with `cynork agent profiles add`"
@@ -105,7 +116,10 @@ impl AgentRoster {
     ) -> AgentAssignment {
         let mut assigned = default_assignment(unit, scope, project);
         // The first entry that names a value decides about it.
-        for entry in self.0.iter().rev().filter(|entry| entry.matches(unit, scope, project)) {
+        let matching = |entry: &&RosterEntry| entry.matches(unit, scope, project);
+        for entry in
+            self.0.iter().rev().filter(|entry| matching(entry) && !cynode_fault::fault!("PMO-10"))
+        {
             if let Some(specialist) = &entry.specialist {
                 assigned.specialist.clone_from(specialist);
             }
@@ -118,6 +132,11 @@ impl AgentRoster {
         }
         assigned
     }
+}
+
+/// Whether an agent works without a profile.
+pub fn is_known_agent(name: &str) -> bool {
+    [BUILT_IN_AGENT, DEMO_AGENT].contains(&name)
 }
 
 fn default_assignment(unit: UnitKind, scope: WorkScope, project: ProjectKind) -> AgentAssignment {
@@ -205,6 +224,24 @@ mod tests {
 
         assert_eq!((review.profile.as_str(), review.model_hint.as_str()), ("critic", "strong"));
         assert_eq!((work.profile.as_str(), work.model_hint.as_str()), ("sba", "fast"));
+    }
+
+    #[test]
+    fn a_roster_that_cannot_be_read_is_rejected_with_its_reason() {
+        let parse = |text: &str| {
+            AgentRoster::parse(&serde_json::from_str(text).unwrap(), &["opencode".to_owned()])
+        };
+
+        assert!(parse(r#"[{"profile":"opencode"}]"#).is_ok());
+        for (text, part) in [
+            (r#"{"profile":"opencode"}"#, "must be a list"),
+            (r#"[{"profil":"opencode"}]"#, "profil"),
+            (r#"[{"units":["deploy"]}]"#, "deploy"),
+            (r#"[{"profile":"ghost"}]"#, "there is no agent \"ghost\""),
+        ] {
+            let fault = parse(text).unwrap_err();
+            assert!(fault.contains(part), "{fault}");
+        }
     }
 
     #[test]

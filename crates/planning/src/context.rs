@@ -30,6 +30,8 @@ pub const READ_FILES: &[&str] = &[
     "go.mod",
     "CMakeLists.txt",
 ];
+/// The revision of the rules of this module; a context that others derived is derived again.
+pub const CONTEXT_RULES: u32 = 1;
 /// The longest text of one of them that is read.
 pub const MAX_READ_BYTES: usize = 32 * 1024;
 
@@ -70,8 +72,8 @@ pub enum ContextGap {
 /// Derives the context of a project.
 pub fn derive_context(files: &ProjectFiles) -> ProjectContext {
     let built = build_files::detect(files);
-    let guide =
-        GUIDES.iter().find_map(|name| files.text(name)).filter(|text| !text.trim().is_empty());
+    let guide = GUIDES.iter().find_map(|name| files.text(name));
+    let guide = guide.filter(|text| !text.trim().is_empty() && !cynode_fault::fault!("PMO-06"));
     let described = guide.map(guide::parse).unwrap_or_default();
     let key_paths = key_paths(files);
     let architecture = described
@@ -113,13 +115,15 @@ pub fn derive_context(files: &ProjectFiles) -> ProjectContext {
         has_brief: files.has_root_file(BRIEF),
         file_count: u32::try_from(files.paths.len()).unwrap_or(u32::MAX),
         files: paths,
+        is_analysed: false,
     }
 }
 
 /// What a model may add to a derived context; `None` if the files say enough.
 pub fn find_gap(context: &ProjectContext) -> Option<ContextGap> {
     let is_empty = context.file_count == 0 || (context.has_brief && context.file_count <= 3);
-    let is_described = context.guide.is_some() || context.kind != ProjectKind::Unknown;
+    let is_described =
+        context.is_analysed || context.guide.is_some() || context.kind != ProjectKind::Unknown;
     (!is_empty && !is_described).then_some(ContextGap::Undescribed)
 }
 

@@ -4,10 +4,12 @@ mod classify;
 mod inspect;
 mod phrases;
 mod reading;
+mod requested;
 mod scope;
 
 pub use classify::classify;
 pub use inspect::{MAX_SUBMISSION_BYTES, SubmissionFault, inspect};
+pub(crate) use requested::{find_requested, split_demands};
 pub use scope::assess_scope;
 
 /// A decision by rule.

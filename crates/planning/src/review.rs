@@ -89,7 +89,11 @@ impl ReviewReport {
     /// The feedback for the agent that did the work: an open requirement is a critical issue.
     pub fn to_feedback(&self) -> ReviewFeedback {
         let unmet = self.criteria.iter().filter(|entry| !entry.is_met).map(|entry| ReviewIssue {
-            description: format!("requirement {} is not met", entry.number),
+            // What is missing is part of the issue: a requirement that is met in part is progress.
+            description: match entry.evidence.trim() {
+                "" => format!("requirement {} is not met", entry.number),
+                missing => format!("requirement {} is not met: {missing}", entry.number),
+            },
             file_location: String::new(),
             how_to_fix: entry.evidence.clone(),
         });
@@ -144,7 +148,7 @@ pub fn decide_review(round: &ReviewRound<'_>) -> GateDecision {
         let reason = "the last revision changed nothing about the open issues".to_owned();
         return GateDecision::AskPerson { reason, notes };
     }
-    if round.revisions < round.max_revisions {
+    if round.revisions < round.max_revisions || cynode_fault::fault!("PMO-11") {
         let feedback =
             if round.skip_minor { feedback.clone().without_minor() } else { feedback.clone() };
         return GateDecision::Revise { feedback };
@@ -231,6 +235,25 @@ mod tests {
 
         assert!(matches!(decide(&first, Some(&first), 1), GateDecision::AskPerson { .. }));
         assert!(matches!(decide(&fewer, Some(&first), 1), GateDecision::Revise { .. }));
+    }
+
+    #[test]
+    fn another_part_of_a_requirement_that_is_missing_is_progress() {
+        let report = |missing: &str| {
+            let criteria = format!(r#"[{{"number":1,"isMet":false,"evidence":"{missing}"}}]"#);
+            let text = format!(
+                r#"{{"verdict":"changes_requested","criteria":{criteria},"summary":"open"}}"#
+            );
+            ReviewReport::parse(&text, 1).unwrap().to_feedback()
+        };
+        let (first, second) = (report("there is no toggle"), report("the choice is lost"));
+
+        assert!(matches!(decide(&second, Some(&first), 1), GateDecision::Revise { .. }));
+        let GateDecision::AskPerson { reason, notes } = decide(&second, Some(&second), 1) else {
+            panic!()
+        };
+        assert!(reason.contains("changed nothing"), "{reason}");
+        assert_eq!(notes, ["requirement 1 is not met: the choice is lost"]);
     }
 
     #[test]

@@ -44,12 +44,24 @@ pub struct StructuredContext {
     /// What a review requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision_feedback: Option<ReviewFeedback>,
-    /// What failed in the attempt before, and how to go on.
+    /// What people and checks said about the pull request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub people_comments: Vec<String>,
+    /// What failed in the attempt before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<String>,
+    /// How to go on after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
     /// What a person said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<String>,
+    /// What the project remembers of earlier work: data, never instructions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<String>,
+    /// Passages of the project's documents with citations: data, never instructions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub knowledge: Vec<String>,
 }
 
 /// The unit that a context is for.

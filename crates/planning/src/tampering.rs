@@ -1,10 +1,14 @@
-//! Signs in a diff that evidence was manipulated: tests deleted, skipped or weakened, checks that cannot fail.
+//! Signs in a diff that evidence was manipulated: tests deleted, skipped or weakened, checks that cannot fail, settings that
+//! keep tests from running.
 //!
 //! A sign is a reason to ask a person, not a proof.
 
-use std::collections::BTreeMap;
+mod definitions;
+mod patch;
 
 use crate::context::is_test_path;
+use definitions::{is_check_definition, is_check_script, weakened_definitions};
+use patch::{FileChange, parse_patch};
 
 /// The most signs that are listed.
 const MAX_SIGNS: usize = 20;
@@ -15,6 +19,7 @@ const SKIPS: &[&str] = &[
     "@pytest.mark.skip",
     "@unittest.skip",
     "pytest.skip(",
+    "pytest.importorskip(",
     "self.skipTest(",
     "it.skip(",
     "test.skip(",
@@ -23,6 +28,7 @@ const SKIPS: &[&str] = &[
     "xdescribe(",
     "xtest(",
     "t.Skip(",
+    "t.Skipf(",
     "t.SkipNow(",
     "@Disabled",
     "@Ignore",
@@ -33,9 +39,36 @@ const SKIPS: &[&str] = &[
     "it.only(",
     "describe.only(",
     "test.only(",
+    "fit(",
+    "fdescribe(",
     "pending(\"",
     "it.todo(",
     "test.todo(",
+    "@pytest.mark.xfail",
+    "@unittest.expectedFailure",
+];
+/// Marks that keep the tests of a file from being compiled or collected.
+const EXCLUSIONS: &[&str] = &[
+    "//go:build ",
+    "// +build ",
+    "#![cfg(any())]",
+    "#[cfg(any())]",
+    "#[cfg(never)]",
+    "#![cfg(not(test))]",
+    "#[cfg(not(test))]",
+    "__test__ = False",
+    "collect_ignore",
+];
+/// Ends of a process that report success.
+const SUCCESSFUL_EXITS: &[&str] = &[
+    "sys.exit(0)",
+    "os._exit(0)",
+    "process.exit(0)",
+    "os.Exit(0)",
+    "std::process::exit(0)",
+    "exitstatus = 0",
+    "process.exitCode = 0",
+    "System.exit(0)",
 ];
 /// Words of a check.
 const ASSERTIONS: &[&str] = &[
@@ -50,13 +83,13 @@ const EMPTY_CHECKS: &[&str] = &[
     "expect(true).toBe(true)",
     "expect(true).toBeTruthy()",
     "assertTrue(true)",
+    "assertTrue(True)",
     "assert 1 == 1",
     "assert_eq!(1, 1)",
     "Assert.True(true)",
 ];
-/// Endings of commands that hide a failure.
-const HIDES: &[&str] =
-    &["|| true", "|| exit 0", "; exit 0", "continue-on-error: true", "--passWithNoTests", "set +e"];
+/// Files that Python loads in place of a test runner or before it.
+const SHADOWS: &[&str] = &["sitecustomize.py", "usercustomize.py", "pytest.py", "unittest.py"];
 
 /// A suspicious change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,129 +99,84 @@ pub struct TamperSign {
     pub what: String,
 }
 
-/// The changes of one file.
-#[derive(Debug, Default)]
-struct FileChange<'a> {
-    added: Vec<&'a str>,
-    removed: Vec<&'a str>,
-    is_deleted: bool,
-    renamed_to: Option<&'a str>,
-}
-
 /// Finds signs of manipulation in a diff of git.
 pub fn find_tampering(patch: &str) -> Vec<TamperSign> {
     let mut signs = vec![];
     for (path, change) in parse_patch(patch) {
-        let mut add = |what: String| signs.push(TamperSign { path: path.to_owned(), what });
-        let is_test = is_test_path(path);
-        if is_test && change.is_deleted {
-            add("a file of tests is deleted".to_owned());
-            continue;
-        }
-        if is_test && change.renamed_to.is_some_and(|to| !is_test_path(to)) {
-            add("a file of tests is moved where tests are not found".to_owned());
-        }
-        for line in &change.added {
-            let trimmed = line.trim();
-            let was_there = change.removed.iter().any(|removed| removed.trim() == trimmed);
-            if was_there {
-                continue;
-            }
-            if let Some(mark) = SKIPS.iter().find(|mark| contains_mark(trimmed, mark)) {
-                add(format!("a test is skipped or singled out: {mark}"));
-            }
-            if is_test && EMPTY_CHECKS.iter().any(|check| trimmed.contains(check)) {
-                add(format!("a check that cannot fail: {}", shorten(trimmed)));
-            }
-            if is_check_definition(path) && HIDES.iter().any(|hide| trimmed.contains(hide)) {
-                add(format!("a failure is hidden: {}", shorten(trimmed)));
-            }
-        }
-        if is_test {
-            let count = |lines: &[&str]| {
-                lines
-                    .iter()
-                    .filter(|line| ASSERTIONS.iter().any(|word| line.contains(word)))
-                    .count()
-            };
-            let (added, removed) = (count(&change.added), count(&change.removed));
-            if removed > added {
-                add(format!("tests have {} fewer checks", removed - added));
-            }
-        }
-        if is_check_definition(path) {
-            let removes = |word: &str| {
-                let has = |lines: &[&str]| lines.iter().filter(|line| line.contains(word)).count();
-                has(&change.removed) > has(&change.added)
-            };
-            if removes("\"test\"") || removes("test:") {
-                add("the command of the tests is removed".to_owned());
-            }
-        }
+        let found = signs_of_file(&path, &change);
+        signs.extend(found.into_iter().map(|what| TamperSign { path: path.clone(), what }));
     }
+    signs.dedup();
     signs.truncate(MAX_SIGNS);
     signs
 }
 
-/// Files that define how a project is checked.
-fn is_check_definition(path: &str) -> bool {
+fn signs_of_file(path: &str, change: &FileChange<'_>) -> Vec<String> {
+    let is_test = is_test_path(path);
+    let is_definition = is_check_definition(path);
+    if change.is_deleted {
+        return match (is_test, is_definition) {
+            (true, _) => vec!["a file of tests is deleted".to_owned()],
+            (false, true) => vec!["a file that defines checks is deleted".to_owned()],
+            (false, false) => vec![],
+        };
+    }
+    let mut signs = vec![];
+    if let Some(to) = &change.renamed_to {
+        if is_test && !is_test_path(to) {
+            signs.push("a file of tests is moved where tests are not found".to_owned());
+        }
+        if is_definition && !is_check_definition(to) {
+            signs.push("a file that defines checks is moved".to_owned());
+        }
+    }
     let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(
-        name,
-        "package.json"
-            | "Makefile"
-            | "justfile"
-            | "tox.ini"
-            | "noxfile.py"
-            | "Rakefile"
-            | "pytest.ini"
-    ) || path.starts_with(".github/workflows/")
-        || path.starts_with(".gitlab-ci")
-        || path.starts_with(".ci/")
+    if change.is_new && SHADOWS.contains(&name) {
+        signs.push("a file that takes the place of a test runner".to_owned());
+    }
+    for line in change.newly_added() {
+        if let Some(mark) = SKIPS.iter().find(|mark| contains_mark(line, mark)) {
+            signs.push(format!("a test is skipped or singled out: {mark}"));
+        }
+        if !is_test && !is_definition {
+            continue;
+        }
+        if !change.is_new && EXCLUSIONS.iter().any(|mark| line.contains(mark)) {
+            signs.push(format!("tests are kept from running: {}", shorten(line)));
+        }
+        if SUCCESSFUL_EXITS.iter().any(|exit| line.contains(exit)) {
+            signs.push(format!("it reports success in any case: {}", shorten(line)));
+        }
+        if is_test && EMPTY_CHECKS.iter().any(|check| line.contains(check)) {
+            signs.push(format!("a check that cannot fail: {}", shorten(line)));
+        }
+    }
+    if is_test {
+        signs.extend(removed_checks(change));
+    }
+    if is_definition || is_check_script(path) {
+        signs.extend(weakened_definitions(path, change));
+    }
+    signs
+}
+
+fn removed_checks(change: &FileChange<'_>) -> Option<String> {
+    let is_check = |line: &&&str| ASSERTIONS.iter().any(|word| line.contains(word));
+    let count = |lines: &[&str]| lines.iter().filter(is_check).count();
+    let (added, removed) = (count(&change.added), count(&change.removed));
+    (removed > added).then(|| format!("tests have {} fewer checks", removed - added))
 }
 
 /// Whether a line has the mark outside of a longer word.
 fn contains_mark(line: &str, mark: &str) -> bool {
     line.match_indices(mark).any(|(start, _)| {
         let before = line[..start].chars().next_back();
-        !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+        !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_' || letter == '.')
     })
 }
 
 fn shorten(line: &str) -> String {
     line.chars().take(120).collect()
-}
-
-/// The changed lines of a diff by path.
-fn parse_patch(diff: &str) -> BTreeMap<&str, FileChange<'_>> {
-    let mut files: BTreeMap<&str, FileChange<'_>> = BTreeMap::new();
-    let mut path = "";
-    let mut is_body = false;
-    for line in diff.lines() {
-        if let Some(names) = line.strip_prefix("diff --git ") {
-            // `a/PATH b/PATH`: both halves are equally long unless the file is renamed.
-            path =
-                names.split(" b/").next().and_then(|name| name.strip_prefix("a/")).unwrap_or(names);
-            files.entry(path).or_default();
-            is_body = false;
-            continue;
-        }
-        let Some(file) = files.get_mut(path) else { continue };
-        if line.starts_with("@@") {
-            is_body = true;
-        } else if !is_body {
-            if line.starts_with("deleted file mode") {
-                file.is_deleted = true;
-            } else if let Some(to) = line.strip_prefix("rename to ") {
-                file.renamed_to = Some(to);
-            }
-        } else if let Some(added) = line.strip_prefix('+') {
-            file.added.push(added);
-        } else if let Some(removed) = line.strip_prefix('-') {
-            file.removed.push(removed);
-        }
-    }
-    files
 }
 
 #[cfg(test)]
@@ -212,6 +200,43 @@ mod tests {
             patch("src/__tests__/a.js", &["+  it.only('one', () => {"]),
             patch("package.json", &["-    \"test\": \"jest\",", "+    \"test\": \"jest || true\","]),
             patch(".github/workflows/ci.yml", &["+        continue-on-error: true"]),
+            patch("package.json", &["-    \"test\": \"jest\",", "+    \"test\": \"true\","]),
+            patch("package.json", &["-    \"test\": \"jest\",", "+    \"test\": \"echo ok\","]),
+            patch("package.json", &["-    \"test:unit\": \"jest\",", "+    \"test:unit\": \"exit 0\","]),
+            patch("package.json", &["+    \"testPathIgnorePatterns\": [\"/settings/\"]"]),
+            patch("package.json", &["+    \"pretest\": \"rm -rf tests/settings\","]),
+            patch("Makefile", &[" test:", "-\tpytest -q"]),
+            patch("Makefile", &[" test:", "-\tpytest -q", "+\t@true"]),
+            patch("Makefile", &[" check: build", "-\tcargo test", "+\t@echo passed"]),
+            patch("Makefile", &[" test:", "-\tpytest -q", "+\t-pytest -q"]),
+            patch("scripts/test.sh", &[" #!/bin/sh", "+exit 0", " pytest"]),
+            patch("tests/run.sh", &["-grep -q x y", "+grep -q x y || true"]),
+            patch("tests/run.sh", &["-grep -q x y", "+true"]),
+            patch("pytest.ini", &["+addopts = --ignore=tests/test_settings.py"]),
+            patch("pyproject.toml", &[" [tool.pytest.ini_options]", "+addopts = \"-k 'not settings'\""]),
+            patch("setup.cfg", &[" [tool:pytest]", "+norecursedirs = tests"]),
+            patch("tests/conftest.py", &["+collect_ignore = ['test_a.py']"]),
+            patch("conftest.py", &["+def pytest_collection_modifyitems(items):", "+    items.clear()"]),
+            patch("conftest.py", &["+    session.exitstatus = 0"]),
+            patch("jest.config.js", &["-  testMatch: ['**/*.test.js'],", "+  testMatch: ['**/*.never.js'],"]),
+            patch("vitest.config.ts", &["+    exclude: ['tests/settings.test.ts'],"]),
+            patch(".mocharc.yml", &["+ignore: tests/settings.js"]),
+            patch("Cargo.toml", &[" [lib]", "+test = false"]),
+            patch("Cargo.toml", &[" [[test]]", "+harness = false"]),
+            patch(".config/nextest.toml", &["+default-filter = 'not test(settings)'"]),
+            patch("settings_test.go", &["+//go:build never"]),
+            patch("tests/a.rs", &["+#![cfg(any())]"]),
+            patch(".gitlab-ci.yml", &["+  allow_failure: true"]),
+            patch(".github/workflows/ci.yml", &["+    if: false"]),
+            patch(".github/workflows/ci.yml", &["-      - run: cargo test"]),
+            patch("pom.xml", &["+    <skipTests>true</skipTests>"]),
+            patch("build.gradle", &["+    ignoreFailures = true"]),
+            patch("tests/setup.js", &["+process.exit(0)"]),
+            "diff --git a/sitecustomize.py b/sitecustomize.py\nnew file mode 100644\n--- /dev/null\n+++ b/sitecustomize.py\n@@ -0,0 +1 @@\n+import os\n".to_owned(),
+            "diff --git a/.github/workflows/ci.yml b/.github/workflows/ci.yml\ndeleted file mode 100644\n@@ -1 +0,0 @@\n-on: push\n".to_owned(),
+            // Names that contain the separator of the two names.
+            "diff --git a/x b/tests/b.py b/x b/tests/b.py\ndeleted file mode 100644\n@@ -1 +0,0 @@\n-x\n".to_owned(),
+            "diff --git \"a/tests/\\303\\274.py\" \"b/tests/\\303\\274.py\"\ndeleted file mode 100644\n@@ -1 +0,0 @@\n-x\n".to_owned(),
             "diff --git a/tests/b.py b/tests/b.py\ndeleted file mode 100644\n--- a/tests/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n".to_owned(),
             "diff --git a/tests/b.py b/old/b.txt\nrename from tests/b.py\nrename to old/b.txt\n".to_owned(),
         ];
@@ -229,6 +254,19 @@ mod tests {
             patch("src/lib.rs", &["-    assert!(x > 0);"]),
             patch("docs/specs/a.md", &["-the test expects nothing"]),
             patch("package.json", &["-  \"test\": \"jest\",", "+  \"test\": \"vitest run\","]),
+            patch("package.json", &["+  \"lodash\": \"4.17.21\",", "-  \"lodash\": \"4.17.20\","]),
+            patch("Makefile", &[" clean:", "-\trm -rf out", "+\trm -rf build"]),
+            patch("Makefile", &[" test:", "-\tpytest -q", "+\tpytest -q --durations=5"]),
+            patch("Makefile", &["-docs:", "-\tmdbook build"]),
+            patch("Cargo.toml", &[" [dependencies]", "+serde = \"1\""]),
+            patch("pyproject.toml", &[" dependencies = [", "+  \"requests\","]),
+            patch("tests/run.sh", &["+grep -q dark settings.html"]),
+            patch("scripts/deploy.sh", &["+exit 0"]),
+            patch("build.gradle", &["+    implementation 'a:b:1'"]),
+            patch(".github/workflows/ci.yml", &["-      - run: cargo test", "+      - run: cargo nextest run && cargo test --doc"]),
+            patch("src/server.js", &["+process.exit(0)"]),
+            "diff --git a/linux_test.go b/linux_test.go\nnew file mode 100644\n@@ -0,0 +1,2 @@\n+//go:build linux\n+package a\n".to_owned(),
+            "diff --git a/scripts/check.sh b/scripts/check.sh\nnew file mode 100755\n@@ -0,0 +1,2 @@\n+grep -q x y || exit 1\n+exit 0\n".to_owned(),
         ];
         for case in cases {
             assert_eq!(find_tampering(&case), vec![], "{case}");

@@ -23,6 +23,7 @@ pub struct SelectedWorkflow {
 /// | quick fix | implementation | implementation | implementation, review | as a large feature |
 pub fn select_workflow(kind: WorkKind, scope: WorkScope, has_ui: bool) -> SelectedWorkflow {
     use UnitKind::{Design, Implementation, Review, Spec, Test};
+    let scope = if cynode_fault::fault!("PMO-05") { WorkScope::Trivial } else { scope };
     let (units, is_split): (&[UnitKind], bool) = match (kind, scope) {
         (WorkKind::NewProject, _) => (&[Spec, Design, Implementation, Review, Test], true),
         (WorkKind::FeatureRequest | WorkKind::QuickFix, WorkScope::Large) => {

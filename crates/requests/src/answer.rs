@@ -1,23 +1,26 @@
 //! A person's answer to the question of a request.
 
+use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
-use cynode_domain::question::{Answer, Reply};
+use cynode_domain::question::{Answer, QuestionKind, Reply};
 use cynode_domain::report::{ReviewFeedback, ReviewIssue, Verdict};
-use cynode_domain::request::{AnsweredQuestion, QuestionSubject, RequestQuestion};
+use cynode_domain::request::{AnsweredQuestion, BudgetGrant, QuestionSubject, RequestQuestion};
 use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_domain::work::UnitKind;
 use cynode_execution::tasks::{close_with_children, task_event};
 use cynode_ops::work::persist_board;
+use cynode_resources::ActorKind;
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
-use cynode_store::Tx;
+use cynode_store::{Tx, WorkRequest};
 use cynode_wire::requests::{AnswerRequest, RequestView};
 use serde_json::json;
 
-use crate::queries::find;
-use crate::snapshot::RequestSnapshot;
+use crate::queries::find_shared;
+use crate::remember::remember_answer;
+use crate::snapshot::{INTEGRATE, RequestSnapshot};
 use crate::steps::review::implementation_index;
 use crate::{RequestError, RequestService};
 
@@ -31,12 +34,23 @@ impl RequestService {
         request: &NameOrId<TaskId>,
         body: AnswerRequest,
     ) -> Result<RequestView, RequestError> {
+        self.answer_as(caller, request, body, ActorKind::Person).await
+    }
+
+    /// Answers for a person, or as an agent, which approves nothing.
+    pub async fn answer_as(
+        &self,
+        caller: &Caller,
+        request: &NameOrId<TaskId>,
+        body: AnswerRequest,
+        actor: ActorKind,
+    ) -> Result<RequestView, RequestError> {
         let body = validate(body)?;
         let (who, name, now) = (caller.clone(), request.to_owned(), self.clock.now());
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let task = find(tx, &who, &name).await?;
+                    let task = find_shared(tx, &who, &name).await?;
                     // The task before the request, as everywhere.
                     tx.task_lock(task.spec.id).await?;
                     tx.request_lock(task.spec.id).await?;
@@ -48,6 +62,11 @@ impl RequestService {
                     }
                     let asked = snapshot.request.question.take().ok_or(RequestError::NoQuestion)?;
                     check_form(&asked, &body.reply)?;
+                    if actor == ActorKind::Agent
+                        && asked.question.kind != QuestionKind::Clarification
+                    {
+                        return Err(RequestError::PeopleOnly);
+                    }
                     let answer = Answer {
                         reply: Some(body.reply),
                         comment: body.comment,
@@ -55,7 +74,7 @@ impl RequestService {
                     };
                     let data = json!({ "subject": asked.subject, "answer": answer });
                     tx.event_append(&task_event(&task, "request.answered", data)).await?;
-                    apply_answer(tx, &mut snapshot, asked, answer).await
+                    apply_answer(tx, &mut snapshot, asked, answer, now).await
                 })
             })
             .await?;
@@ -98,21 +117,25 @@ async fn apply_answer(
     snapshot: &mut RequestSnapshot,
     asked: RequestQuestion,
     answer: Answer,
+    now: DateTime<Utc>,
 ) -> Result<(), RequestError> {
     let (subject, refusal) = (asked.subject.clone(), answer.refusal());
     let reply = answer.reply.clone();
     let by = answer.by.as_deref().unwrap_or("a person");
+    let about_lines = asked.question.about.clone();
     let about = asked.question.about.iter();
     let accepted: Vec<String> = match &asked.subject {
         QuestionSubject::ReviewCap { .. } => {
             about.map(|issue| format!("{issue} (accepted by {by})")).collect()
         }
         QuestionSubject::Intake {}
-        | QuestionSubject::Budget {}
+        | QuestionSubject::Budget { .. }
         | QuestionSubject::Phase {}
         | QuestionSubject::UnitFailed { .. }
         | QuestionSubject::Review { .. } => vec![],
     };
+    let number = snapshot.request.state.answers.len();
+    remember_answer(tx, &snapshot.task, &asked, &answer, number, now).await?;
     let request = &mut snapshot.request;
     request.asked_at = None;
     request.failures = 0;
@@ -125,15 +148,15 @@ async fn apply_answer(
     match subject {
         QuestionSubject::Intake {} | QuestionSubject::Phase {} => {}
         // A person grants the same amount again, on top of what was spent; calls without a price cannot be limited.
-        QuestionSubject::Budget {} => {
-            let sums = tx.inference_sums_of(&snapshot.task_ids()).await?;
-            let settings = &mut snapshot.request.settings;
-            let granted = settings.budget_micros.filter(|_| sums.unpriced == 0);
-            settings.budget_micros =
-                granted.map(|budget| sums.cost_micro_usd.saturating_add(budget));
+        QuestionSubject::Budget { is_unpriced } => {
+            let spent = tx.request_cost(snapshot.request.task).await?;
+            grant_budget(&mut snapshot.request, spent, is_unpriced, now);
         }
         QuestionSubject::UnitFailed { unit } => {
             request.state.unit_failures.remove(&unit);
+            if unit == INTEGRATE {
+                request_correction(request, reply.as_ref(), &about_lines);
+            }
         }
         QuestionSubject::Review { unit } | QuestionSubject::ReviewCap { unit } => {
             if reply == Some(Reply::Yes {}) {
@@ -148,6 +171,33 @@ async fn apply_answer(
     tx.request_update(&snapshot.request).await?;
     tx.request_wake(snapshot.request.task).await?;
     Ok(())
+}
+
+/// Has an agent correct the merged result, if the person said so: `yes`, or a text that helps it.
+fn request_correction(request: &mut WorkRequest, reply: Option<&Reply>, output: &[String]) {
+    let hint = match reply {
+        Some(Reply::Yes {}) => None,
+        Some(Reply::Text { text }) => Some(text.as_str()),
+        _ => return,
+    };
+    let lines: Vec<&str> = output.iter().map(String::as_str).chain(hint).collect();
+    request.state.fix.feedback = Some(lines.join("\n"));
+    request.state.fix.rounds += 1;
+}
+
+/// Raises the budget by what was submitted, on top of what was granted or spent: a single call may need more than one grant. The part for reviews stays what it is.
+fn grant_budget(request: &mut WorkRequest, spent: i64, is_unpriced: bool, now: DateTime<Utc>) {
+    let Some(budget) = request.settings.budget_micros else { return };
+    let known = request.state.grant.as_ref().map(|grant| grant.step_micros);
+    let step_micros = known.unwrap_or(budget);
+    request.state.grant = Some(BudgetGrant { step_micros, granted_at: now });
+    if is_unpriced {
+        request.settings.budget_micros = None;
+        request.settings.review_reserve_micros = None;
+    } else {
+        request.settings.review_reserve_micros = Some(request.settings.review_reserve());
+        request.settings.budget_micros = Some(budget.max(spent).saturating_add(step_micros));
+    }
 }
 
 /// `yes` approves the unit, a text sends the implementation back with it, `retry` has it reviewed again.

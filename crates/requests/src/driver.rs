@@ -7,6 +7,7 @@ use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::TaskId;
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::request::{QuestionSubject, RequestQuestion};
+use cynode_execution::handoff::HandoffError;
 use cynode_execution::tasks::task_event;
 use cynode_resources::signals::Topic;
 use cynode_runtime::shutdown::Shutdown;
@@ -28,10 +29,11 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 /// The most actions of one claim, so that a defect cannot keep a request busy for ever.
 const MAX_ACTIONS: usize = 200;
-/// How often a failing action is repeated before a person is asked.
-const MAX_FAILURES: u32 = 6;
 /// The delay between repetitions of a failing action.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), cap: Duration::from_mins(1) };
+
+/// The longest delay that a forge can ask for.
+const MAX_DELAY: Duration = Duration::from_hours(1);
 
 /// Limits of a driver.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +79,13 @@ impl RequestDriver {
     /// Claims are polled together with the requests in hand: one of those may be the next to write, and a claim that was
     /// awaited alone would wait for it for ever.
     pub async fn run(self, shutdown: Shutdown) {
+        if let Err(error) = self.service.load_roster().await {
+            // No unit starts with it.
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "agents of work units are not valid"
+            );
+        }
         let mut events = self.service.signals.subscribe(Topic::Events);
         let mut in_hand: FuturesUnordered<BoxFuture<'_, DriverEvent>> = FuturesUnordered::new();
         let (mut may_claim, mut is_claiming) = (true, false);
@@ -152,8 +161,13 @@ impl RequestDriver {
             Err(RequestError::Invalid(vec!["an internal error".to_owned()]))
         });
         let released = match outcome {
-            Ok(()) => self.release(claim, None).await,
+            Ok(due) => self.release(claim, due.map(millis)).await,
             Err(RequestError::ClaimLost) => Ok(()),
+            // Others are served first: waiting for it is no failure.
+            Err(RequestError::Handoff(HandoffError::Busy { retry_after })) => {
+                tracing::debug!(task.id = %claim.task, "the project manager is busy");
+                self.release(claim, Some(millis(retry_after.clamp(POLL_INTERVAL, MAX_DELAY)))).await
+            }
             Err(error) => {
                 log_failure(Some(claim.task), &error);
                 self.handle_failure(claim, &error).await
@@ -168,30 +182,37 @@ impl RequestDriver {
         &self,
         claim: RequestClaim,
         shutdown: &Shutdown,
-    ) -> Result<(), RequestError> {
+    ) -> Result<Option<Duration>, RequestError> {
         tokio::select! {
             biased;
             // The next driver repeats the action; what it finds done it does not do again.
             () = shutdown.triggered() => self.release(claim, Some(0)).await.and(Err(RequestError::ClaimLost)),
             advanced = self.advance(claim) => advanced,
-            lost = self.renew_lease(claim) => lost,
+            lost = self.renew_lease(claim) => lost.map(|()| None),
         }
     }
 
-    /// Carries out actions until the request waits.
-    async fn advance(&self, claim: RequestClaim) -> Result<(), RequestError> {
+    /// Carries out actions until the request waits. Returns when it looks again without an event.
+    async fn advance(&self, claim: RequestClaim) -> Result<Option<Duration>, RequestError> {
         for _ in 0..MAX_ACTIONS {
             let snapshot = self.load(claim).await?;
             if snapshot.request.question.is_some() || snapshot.task.status.is_terminal() {
-                return Ok(());
+                return Ok(None);
             }
             let action = next_action(&snapshot);
             if action == NextAction::Wait {
-                return Ok(());
+                return Ok(None);
             }
             tracing::debug!(task.id = %claim.task, ?action, "request advances");
             let step = Step { service: &self.service, claim, snapshot };
-            Box::pin(step.carry_out(action)).await?;
+            if action == NextAction::FollowPullRequest {
+                // Nothing to do yet: people and checks take their time.
+                if let Some(interval) = Box::pin(step.follow_pull_request()).await? {
+                    return Ok(Some(interval));
+                }
+            } else {
+                Box::pin(step.carry_out(action)).await?;
+            }
             self.service.signals.send(Topic::Events);
         }
         Err(RequestError::Invalid(vec!["the request makes no progress".to_owned()]))
@@ -232,6 +253,7 @@ impl RequestDriver {
         error: &RequestError,
     ) -> Result<(), RequestError> {
         let (reason, now) = (error.to_string(), self.service.clock.now());
+        let (max_failures, retry_at) = (error.max_failures(), error.retry_at());
         self.service
             .store
             .write(move |tx| {
@@ -243,8 +265,10 @@ impl RequestDriver {
                         return Ok(());
                     };
                     request.failures += 1;
-                    let delay = BACKOFF.delay(request.failures);
-                    if request.failures >= MAX_FAILURES {
+                    let named = retry_at.and_then(|time| (time - now).to_std().ok());
+                    let delay = BACKOFF.delay(request.failures).max(named.unwrap_or_default());
+                    let delay = delay.min(MAX_DELAY);
+                    if request.failures >= max_failures {
                         request.question = Some(RequestQuestion {
                             subject: QuestionSubject::Phase {},
                             question: Question {

@@ -9,11 +9,16 @@
 //! manager is asked where they are not certain.
 
 mod answer;
+mod control;
 mod driver;
 mod error;
+mod forges;
 mod next_action;
 mod overrides;
 mod queries;
+mod remember;
+mod roster;
+mod scheduled;
 mod snapshot;
 mod steps;
 mod submit;
@@ -23,11 +28,13 @@ use cynode_execution::artifacts::ArtifactService;
 use cynode_execution::handoff::HandoffService;
 use cynode_execution::tasks::TaskService;
 use cynode_resources::Signals;
+use cynode_retrieval::Knowledge;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 
 pub use driver::{DriverOptions, RequestDriver};
 pub use error::RequestError;
+pub use forges::{ForgeService, WebhookOutcome};
 
 /// What the operations on requests need. Cheap to clone.
 #[derive(Clone)]
@@ -38,6 +45,9 @@ pub struct RequestService {
     tasks: TaskService,
     artifacts: ArtifactService,
     handoffs: HandoffService,
+    forges: ForgeService,
+    /// `None`: the prompts of units quote no documents.
+    knowledge: Option<Knowledge>,
 }
 
 impl RequestService {
@@ -49,7 +59,20 @@ impl RequestService {
         tasks: TaskService,
         artifacts: ArtifactService,
         handoffs: HandoffService,
+        forges: ForgeService,
     ) -> Self {
-        Self { store, clock, signals, tasks, artifacts, handoffs }
+        Self { store, clock, signals, tasks, artifacts, handoffs, forges, knowledge: None }
+    }
+
+    /// Quotes what the project's documents say in the prompts of units.
+    #[must_use]
+    pub fn with_knowledge(mut self, knowledge: Knowledge) -> Self {
+        self.knowledge = Some(knowledge);
+        self
+    }
+
+    /// The forges of projects' repositories.
+    pub fn forges(&self) -> &ForgeService {
+        &self.forges
     }
 }

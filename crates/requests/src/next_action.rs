@@ -4,7 +4,9 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::request::{DeliveryMode, MAX_UNIT_FAILURES};
 use cynode_domain::status::{RequestPhase, WorkUnitStatus as Status};
 
-use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, RequestSnapshot, is_done, is_passed};
+use crate::snapshot::{
+    CONTEXT, INTEGRATE, MERGE, PUSH, REVISE, RequestSnapshot, is_done, is_passed,
+};
 
 /// The next action of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,12 @@ pub(crate) enum NextAction {
     Conclude { child: TaskId },
     /// Go on to the next phase.
     Enter(RequestPhase),
+    /// Open the pull request of the pushed branch, as a draft.
+    OpenPullRequest,
+    /// Ask people for a review of what was pushed.
+    PublishPullRequest,
+    /// Look at the pull request: its state, comments and checks.
+    FollowPullRequest,
     /// End the request as completed.
     Complete,
     /// Ask a person, because nothing can go on.
@@ -46,10 +54,23 @@ pub(crate) fn next_action(snapshot: &RequestSnapshot) -> NextAction {
             _ => NextAction::StartStep(CONTEXT),
         },
         RequestPhase::Planning => NextAction::Plan,
+        RequestPhase::Working if is_revising(snapshot) => {
+            if snapshot.is_running(REVISE) {
+                NextAction::Wait
+            } else {
+                NextAction::StartStep(REVISE)
+            }
+        }
         RequestPhase::Working => next_unit(snapshot),
         RequestPhase::Delivering => next_delivery(snapshot),
-        RequestPhase::InReview | RequestPhase::Ended => NextAction::Wait,
+        RequestPhase::InReview => NextAction::FollowPullRequest,
+        RequestPhase::Ended => NextAction::Wait,
     }
+}
+
+/// Whether an agent works on comments of the pull request.
+fn is_revising(snapshot: &RequestSnapshot) -> bool {
+    !snapshot.request.state.people_review.findings.is_empty()
 }
 
 fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
@@ -79,6 +100,7 @@ fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
         };
         may_start
             && !snapshot.is_running(&unit.id)
+            && !snapshot.request.state.taken_over.contains_key(&unit.id)
             && failures(snapshot, &unit.id) < MAX_UNIT_FAILURES
     };
     let next = (0..board.units().len()).find(|index| is_startable(*index));
@@ -86,7 +108,7 @@ fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
         Some(index) if running < limit => {
             NextAction::StartUnit { unit: board.unit(index).id.clone() }
         }
-        _ if running > 0 => NextAction::Wait,
+        _ if running > 0 || !snapshot.request.state.taken_over.is_empty() => NextAction::Wait,
         _ => {
             let open: Vec<_> = board
                 .units()
@@ -109,26 +131,42 @@ fn next_delivery(snapshot: &RequestSnapshot) -> NextAction {
     if [INTEGRATE, MERGE, PUSH].iter().any(|unit| snapshot.is_running(unit)) {
         return NextAction::Wait;
     }
-    let Some(integrated) = newest(INTEGRATE) else { return NextAction::StartStep(INTEGRATE) };
+    // A further round merges and tests what its agent changed.
+    let revised = snapshot.accepted_attempt(REVISE).map(|revised| revised.attempt.sequence);
+    let integrated = newest(INTEGRATE)
+        .filter(|newest| revised.is_none_or(|before| newest.attempt.sequence > before));
+    let Some(integrated) = integrated else { return NextAction::StartStep(INTEGRATE) };
     if !is_done(integrated) {
         let has_conflict = integrated
             .attempt
             .outcome
             .as_ref()
             .is_some_and(|outcome| outcome["result"] == "conflict");
-        let merged = newest(MERGE).filter(|merge| merge.attempt.child > integrated.attempt.child);
+        let is_fixed = snapshot.request.state.fix.feedback.is_some();
+        let merged =
+            newest(MERGE).filter(|merge| merge.attempt.sequence > integrated.attempt.sequence);
         return match merged {
             Some(merge) if is_done(merge) => NextAction::StartStep(INTEGRATE),
-            None if has_conflict => NextAction::StartStep(MERGE),
-            _ => NextAction::StartStep(if has_conflict { MERGE } else { INTEGRATE }),
+            _ => NextAction::StartStep(if has_conflict || is_fixed { MERGE } else { INTEGRATE }),
         };
     }
     if snapshot.request.settings.deliver == DeliveryMode::Patch || has_no_changes(snapshot) {
         return NextAction::Complete;
     }
-    match newest(PUSH).filter(|push| push.attempt.child > integrated.attempt.child) {
-        Some(push) if is_done(push) => NextAction::Complete,
+    match newest(PUSH).filter(|push| push.attempt.sequence > integrated.attempt.sequence) {
+        Some(push) if is_done(push) => next_pull_request(snapshot),
         _ => NextAction::StartStep(PUSH),
+    }
+}
+
+/// What follows a push.
+fn next_pull_request(snapshot: &RequestSnapshot) -> NextAction {
+    let delivery = snapshot.request.state.delivery.as_ref();
+    let number = delivery.and_then(|delivery| delivery.pull_request_number);
+    match (snapshot.request.settings.deliver, number) {
+        (DeliveryMode::PullRequest, None) => NextAction::OpenPullRequest,
+        (DeliveryMode::PullRequest, Some(_)) => NextAction::PublishPullRequest,
+        (DeliveryMode::Patch | DeliveryMode::Branch, _) => NextAction::Complete,
     }
 }
 

@@ -11,6 +11,7 @@ use cynode_wire::requests::{OverrideRequest, RequestView};
 use serde_json::json;
 
 use crate::queries::find;
+use crate::remember::remember_override;
 use crate::{RequestError, RequestService};
 
 impl RequestService {
@@ -48,6 +49,7 @@ impl RequestService {
                     tx.request_update(&request).await?;
                     tx.request_wake(request.task).await?;
                     let data = json!({ "kind": body.kind, "scope": body.scope, "by": who.handle });
+                    remember_override(tx, &task, &data, &who.handle, now).await?;
                     tx.event_append(&task_event(&task, "request.overridden", data)).await?;
                     Ok(())
                 })

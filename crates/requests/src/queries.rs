@@ -10,7 +10,7 @@ use cynode_resources::paging::PageRequest;
 use cynode_resources::{Caller, projects};
 use cynode_store::{RequestFilter, RequestOverview, Task, Tx, WorkRequest};
 use cynode_wire::page::Page;
-use cynode_wire::requests::{RequestQuery, RequestView};
+use cynode_wire::requests::{MAX_SEARCH_CHARS, RequestQuery, RequestView};
 
 use crate::snapshot::RequestSnapshot;
 use crate::view::{ViewFacts, brief_view, full_view};
@@ -27,7 +27,7 @@ impl RequestService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = find(tx, &caller, &request).await?;
+                    let task = find_shared(tx, &caller, &request).await?;
                     let snapshot = RequestSnapshot::load(tx, task.spec.id, now).await?;
                     let snapshot =
                         snapshot.ok_or_else(|| RequestError::NotFound(request.excerpt()))?;
@@ -38,29 +38,41 @@ impl RequestService {
             .await
     }
 
-    /// Lists requests, newest first; administrators see those of all users.
+    /// Lists requests of the caller and of projects that are shared with the caller, newest first; administrators see
+    /// those of all users.
     pub async fn list(
         &self,
         caller: &Caller,
         query: RequestQuery,
     ) -> Result<Page<RequestView>, RequestError> {
         let page = PageRequest::<TaskId>::parse(&query.page())?;
+        let text = query.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let text = text.map(str::to_owned);
+        if text.as_ref().is_some_and(|text| text.chars().count() > MAX_SEARCH_CHARS) {
+            let fault = format!("text is longer than {MAX_SEARCH_CHARS} characters");
+            return Err(RequestError::Invalid(vec![fault]));
+        }
         let caller = caller.clone();
         self.store
             .read(move |tx| {
                 Box::pin(async move {
                     let project = match &query.project {
                         Some(project) => {
-                            let found = projects::find(tx, &caller, &project.into()).await;
+                            let found = projects::find_shared(tx, &caller, &project.into()).await;
                             Some(found.map_err(TaskError::from)?.id)
                         }
                         None => None,
                     };
                     let filter = RequestFilter {
-                        created_by: caller.own(),
+                        created_by: query.mine.then_some(caller.user),
+                        // Everyone who sees a project sees all of its requests.
+                        reader: if project.is_some() { None } else { caller.own() },
                         project,
                         is_open: query.open,
                         awaits_answer: query.waiting,
+                        status: query.status,
+                        phase: query.phase,
+                        text,
                         before: page.before,
                         limit: page.fetch,
                     };
@@ -84,7 +96,19 @@ impl RequestService {
     }
 }
 
-/// Finds the task of a request that the caller may see.
+/// Finds the task of a request, also if its project is shared with the caller: to read it and to answer its question.
+pub(crate) async fn find_shared(
+    tx: &mut Tx,
+    caller: &Caller,
+    request: &NameOrId<TaskId>,
+) -> Result<Task, RequestError> {
+    match tasks::find_shared(tx, caller, request).await {
+        Err(TaskError::NotFound(name)) => Err(RequestError::NotFound(name)),
+        found => Ok(found?),
+    }
+}
+
+/// Finds the task of a request of the caller.
 pub(crate) async fn find(
     tx: &mut Tx,
     caller: &Caller,

@@ -18,6 +18,9 @@ pub(crate) const MERGE: &str = "merge";
 /// The unit id of the attempts at pushing the branch.
 pub(crate) const PUSH: &str = "push";
 
+/// The unit id of the attempts at comments on the pull request.
+pub(crate) const REVISE: &str = "revise";
+
 /// A request with its task, units and attempts.
 pub(crate) struct RequestSnapshot {
     pub(crate) request: WorkRequest,
@@ -102,6 +105,16 @@ fn is_open(attempt: &AttemptStatus) -> bool {
 /// Whether an attempt succeeded.
 pub(crate) fn is_done(attempt: &AttemptStatus) -> bool {
     attempt.attempt.outcome.as_ref().is_some_and(|outcome| outcome["result"] == "done")
+}
+
+/// Whether the budget of the request ended an attempt.
+pub(crate) fn is_budget_stop(attempt: &AttemptStatus) -> bool {
+    attempt.attempt.outcome.as_ref().is_some_and(|outcome| outcome["result"] == "budget")
+}
+
+/// Whether an attempt did not start, because the changes that it builds on conflict.
+pub(crate) fn is_conflict_stop(attempt: &AttemptStatus) -> bool {
+    attempt.attempt.outcome.as_ref().is_some_and(|outcome| outcome["result"] == "conflict")
 }
 
 /// Whether the units after one may start.

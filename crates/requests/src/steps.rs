@@ -1,12 +1,18 @@
 //! The actions of a request, each one transaction under its claim; effects before it can be repeated.
 
+mod budget;
 mod child;
 mod classify;
 mod conclude;
 mod context;
 mod delivery;
+mod people_review;
 mod plan;
+mod pull_request;
+mod pull_request_body;
 pub(crate) mod review;
+mod revision;
+pub(crate) mod sources;
 mod summary;
 mod unit;
 
@@ -24,6 +30,9 @@ use crate::next_action::NextAction;
 use crate::snapshot::RequestSnapshot;
 use crate::{RequestError, RequestService};
 
+/// The event that a request waits for a person; notifications are made from it.
+const WAITING: &str = "request.waiting";
+
 /// One action of a request, with the snapshot that it was decided on.
 pub(crate) struct Step<'a> {
     pub(crate) service: &'a RequestService,
@@ -36,15 +45,18 @@ impl Step<'_> {
     pub(crate) async fn carry_out(self, action: NextAction) -> Result<(), RequestError> {
         match action {
             NextAction::Classify => self.classify().await,
-            NextAction::StartStep(step) => self.start_step(step).await,
+            NextAction::StartStep(step) => Box::pin(self.start_step(step)).await,
             NextAction::ReadContext { child } => self.read_context(child).await,
             NextAction::Plan => self.plan().await,
             NextAction::StartUnit { unit } => Box::pin(self.start_unit(&unit)).await,
             NextAction::Conclude { child } => Box::pin(self.conclude(child)).await,
             NextAction::Enter(phase) => self.enter(phase).await,
+            NextAction::OpenPullRequest => Box::pin(self.open_pull_request()).await,
+            NextAction::PublishPullRequest => Box::pin(self.publish_pull_request()).await,
             NextAction::Complete => self.complete().await,
             NextAction::AskStuck { reason } => self.ask_stuck(reason).await,
-            NextAction::Wait => Ok(()),
+            // The driver follows: a look at the forge may end without a change.
+            NextAction::FollowPullRequest | NextAction::Wait => Ok(()),
         }
     }
 
@@ -100,7 +112,7 @@ impl Step<'_> {
     async fn save_question(self) -> Result<(), RequestError> {
         let asked = self.snapshot.request.question.clone();
         let data = json!({ "question": asked });
-        self.save("request.waiting", data).await
+        self.save(WAITING, data).await
     }
 
     /// Writes the request, its units and an event, unless the claim is lost.
@@ -142,6 +154,11 @@ impl Step<'_> {
                     }
                     more(tx).await?;
                     tx.event_append(&task_event(&task, event, data)).await?;
+                    // A step runs only while nothing is asked, so that a question is new.
+                    if let Some(asked) = request.question.as_ref().filter(|_| event != WAITING) {
+                        let data = json!({ "question": asked });
+                        tx.event_append(&task_event(&task, WAITING, data)).await?;
+                    }
                     Ok(())
                 })
             })

@@ -1,16 +1,18 @@
 //! Submission: a text becomes a request, or an answer that says what to do instead.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use cynode_domain::ids::{ScheduleRunId, UserId};
 use cynode_domain::plan::InputMode;
 use cynode_domain::request::{
-    Decided, DecisionAuthor, RequestOrigin, RequestSettings, RequestSource, RequestState,
+    Decided, DecisionAuthor, DeliveryMode, RequestOrigin, RequestSettings, RequestSource,
+    RequestState,
 };
 use cynode_domain::status::{RequestPhase, TaskStatus};
 use cynode_execution::tasks::{CreationHook, TaskError, task_event};
-use cynode_planning::assignment::BUILT_IN_AGENT;
+use cynode_planning::assignment::is_known_agent;
 use cynode_planning::intake::{MAX_SUBMISSION_BYTES, SubmissionFault, inspect};
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
@@ -34,16 +36,26 @@ impl RequestService {
         caller: &Caller,
         submission: SubmitRequest,
     ) -> Result<RequestView, RequestError> {
+        self.submit_for_run(caller, submission, None).await
+    }
+
+    /// As [`Self::submit`], linked to a run of a schedule.
+    pub(crate) async fn submit_for_run(
+        &self,
+        caller: &Caller,
+        submission: SubmitRequest,
+        schedule_run: Option<ScheduleRunId>,
+    ) -> Result<RequestView, RequestError> {
         let faults = validate(&submission);
         if !faults.is_empty() {
             return Err(RequestError::Invalid(faults));
         }
         self.check_agent(submission.settings.agent.as_deref()).await?;
+        self.check_delivery(caller, &submission).await?;
         let text = submission.text.clone().redact_secrets();
         let text_sha256 = text_hash(&text, submission.repository.url.as_str());
-        if !submission.force && submission.idempotency_key.is_none() {
-            self.reject_duplicate(caller, &text_sha256).await?;
-        }
+        let is_checked =
+            !submission.force && (submission.idempotency_key.is_none() || schedule_run.is_some());
         let state = RequestState {
             kind: submission.kind.map(decided_by_person),
             scope: submission.scope.map(decided_by_person),
@@ -59,25 +71,49 @@ impl RequestService {
             settings: submission.settings,
             state,
             text_sha256,
+            rejects_duplicates_of: is_checked.then_some(caller.user),
+            duplicate: OnceLock::new(),
+            schedule_run,
             now: self.clock.now(),
         };
+        let hook = Arc::new(hook);
         let request = CreateTask {
             input_mode: InputMode::Request,
             prompt: text,
             task_name: submission.name,
             project: submission.project,
+            profile: submission.profile,
             repository: Some(submission.repository),
             idempotency_key: submission.idempotency_key,
             ..CreateTask::default()
         };
-        let task = self.tasks.create_with_hook(caller, request, Arc::new(hook)).await?;
+        let created = self.tasks.create_with_hook(caller, request, hook.clone()).await;
+        let task = match (created, hook.duplicate.get()) {
+            (Ok(task), _) => task,
+            (Err(_), Some(name)) => return Err(RequestError::Duplicate { name: name.clone() }),
+            (Err(error), None) => return Err(error.into()),
+        };
         self.signals.send(Topic::Messages);
         self.get(caller, &task.id.into()).await
     }
 
+    /// Rejects a pull request where no forge is set or no rule allows it.
+    async fn check_delivery(
+        &self,
+        caller: &Caller,
+        submission: &SubmitRequest,
+    ) -> Result<(), RequestError> {
+        if submission.settings.deliver != DeliveryMode::PullRequest {
+            return Ok(());
+        }
+        let project = self.find_project_id(caller, submission.project.as_deref()).await?;
+        let url = &submission.repository.url;
+        self.forges.check_pull_requests((caller.user, project), url).await
+    }
+
     /// Rejects an agent that does not exist.
     async fn check_agent(&self, agent: Option<&str>) -> Result<(), RequestError> {
-        let Some(name) = agent.filter(|name| *name != BUILT_IN_AGENT) else { return Ok(()) };
+        let Some(name) = agent.filter(|name| !is_known_agent(name)) else { return Ok(()) };
         let wanted = name.to_owned();
         let found = self.store.read(move |tx| {
             Box::pin(async move { Ok::<_, RequestError>(tx.agent_profile_get(&wanted).await?) })
@@ -88,22 +124,6 @@ impl RequestService {
         let name: String = name.chars().take(100).collect();
         let fault = format!("there is no agent \"{name}\"; `cynork agent profiles` lists them");
         Err(RequestError::Invalid(vec![fault]))
-    }
-
-    async fn reject_duplicate(&self, caller: &Caller, hash: &str) -> Result<(), RequestError> {
-        let (user, hash) = (caller.user, hash.to_owned());
-        let found = self
-            .store
-            .read(move |tx| {
-                Box::pin(async move {
-                    let Some(task) = tx.request_find_duplicate(user, &hash).await? else {
-                        return Ok(None);
-                    };
-                    Ok::<_, RequestError>(tx.task_get(task).await?.map(|task| task.spec.name))
-                })
-            })
-            .await?;
-        found.map_or(Ok(()), |name| Err(RequestError::Duplicate { name }))
     }
 }
 
@@ -156,13 +176,31 @@ struct NewRequest {
     settings: RequestSettings,
     state: RequestState,
     text_sha256: String,
+    /// The user whose open requests must not have the same text.
+    rejects_duplicates_of: Option<UserId>,
+    /// The request with the same text, if one was found.
+    duplicate: OnceLock<String>,
+    schedule_run: Option<ScheduleRunId>,
     now: DateTime<Utc>,
 }
 
 #[async_trait]
 impl CreationHook for NewRequest {
-    async fn before(&self, _: &mut Tx) -> Result<(), TaskError> {
-        Ok(())
+    fn fingerprint(&self) -> Option<String> {
+        let RequestState { kind, scope, .. } = &self.state;
+        Some(json!([self.source, self.settings, kind, scope]).to_string())
+    }
+
+    /// Rejects a duplicate in the transaction that inserts the request, so that one of two submissions at once is rejected.
+    async fn before(&self, tx: &mut Tx) -> Result<(), TaskError> {
+        let Some(user) = self.rejects_duplicates_of else { return Ok(()) };
+        tx.request_lock_text(&self.text_sha256).await?;
+        let Some(known) = tx.request_find_duplicate(user, &self.text_sha256).await? else {
+            return Ok(());
+        };
+        let name = tx.task_get(known).await?.map(|task| task.spec.name).unwrap_or_default();
+        let _ = self.duplicate.set(name);
+        Err(TaskError::Conflict)
     }
 
     async fn after(&self, tx: &mut Tx, task: &Task) -> Result<(), TaskError> {
@@ -180,6 +218,9 @@ impl CreationHook for NewRequest {
             updated_at: self.now,
         };
         tx.request_insert(&request).await?;
+        if let Some(run) = self.schedule_run {
+            tx.scheduled_task_add(run, task.spec.id).await?;
+        }
         tx.task_set_status(task.spec.id, TaskStatus::Running, None).await?;
         let data = json!({ "name": task.spec.name, "origin": self.source.origin });
         tx.event_append(&task_event(task, "request.submitted", data)).await?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::{RequestPhase, ShownTaskStatus, WorkUnitStatus};
 use cynode_ops::work::WorkBoard;
+use cynode_planning::requirements::list_requirements;
 use cynode_store::{AttemptStatus, RequestOverview, Task, Tx, WorkRequest, WorkUnit};
 use cynode_wire::requests::{AttemptView, PendingQuestion, RequestUnitView, RequestView};
 
@@ -67,7 +68,10 @@ pub(crate) fn brief_view(request: WorkRequest, overview: RequestOverview) -> Req
             question: asked.question,
             asked_at: request.asked_at,
         }),
+        paused_at: task.paused_at.filter(|_| !task.status.is_terminal()),
+        taken_over: state.taken_over,
         answers: vec![],
+        requirements: vec![],
         units: vec![],
         steps: vec![],
         progress_percent: (completed_count * 100).checked_div(unit_count).unwrap_or(0),
@@ -87,7 +91,10 @@ pub(crate) fn brief_view(request: WorkRequest, overview: RequestOverview) -> Req
 pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestView {
     let RequestSnapshot { request, task, board, attempts } = snapshot;
     let (text, answers) = (task.spec.prompt.clone(), request.state.answers.clone());
+    let requirements = list_requirements(&text);
     let rows = board.as_ref().map(WorkBoard::units).unwrap_or_default();
+    let order: BTreeMap<TaskId, u32> =
+        attempts.iter().map(|known| (known.attempt.child, known.attempt.sequence)).collect();
     let mut by_unit: BTreeMap<String, Vec<AttemptView>> = BTreeMap::new();
     for attempt in attempts {
         let view = attempt_view(attempt);
@@ -101,12 +108,13 @@ pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestV
         unit_count: count(rows.len()),
         completed_count: count(rows.iter().filter(is_completed).count()),
     };
-    let units = rows.iter().map(|unit| RequestUnitView {
+    let units = rows.iter().enumerate().map(|(index, unit)| RequestUnitView {
         id: unit.id.clone(),
         component: unit.component.clone(),
         kind: unit.kind,
         status: unit.status,
         role: unit.role.clone(),
+        depends_on: board.as_ref().map(|board| unit_dependencies(board, index)).unwrap_or_default(),
         revision_count: unit.revision_count,
         summary: unit.summary.clone(),
         notes: unit.notes.clone(),
@@ -114,10 +122,11 @@ pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestV
     });
     let units: Vec<_> = units.collect();
     let mut steps: Vec<AttemptView> = by_unit.into_values().flatten().collect();
-    steps.sort_by_key(|step| step.task_id);
+    steps.sort_by_key(|step| order.get(&step.task_id).copied());
     RequestView {
         text,
         answers,
+        requirements,
         units,
         steps,
         cost_micro_usd: Some(facts.cost_micro_usd),
@@ -126,8 +135,18 @@ pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestV
     }
 }
 
+/// The units that must pass before a unit starts.
+fn unit_dependencies(board: &WorkBoard, index: usize) -> Vec<String> {
+    let unit = board.unit(index);
+    let component = board.components().iter().find(|part| part.name == unit.component);
+    let needed = component.map(|part| part.dependencies.as_slice()).unwrap_or_default();
+    let others = board.units().iter().filter(|other| needed.contains(&other.component));
+    let own = board.predecessors(index).map(|other| board.unit(other));
+    others.chain(own).map(|other| other.id.clone()).collect()
+}
+
 fn attempt_view(attempt: AttemptStatus) -> AttemptView {
-    let AttemptStatus { attempt, status, summary } = attempt;
+    let AttemptStatus { attempt, status, summary, agent } = attempt;
     let result =
         attempt.outcome.as_ref().and_then(|outcome| outcome["message"].as_str().map(str::to_owned));
     AttemptView {
@@ -135,6 +154,7 @@ fn attempt_view(attempt: AttemptStatus) -> AttemptView {
         number: attempt.number,
         task_id: attempt.child,
         status: status.to_shown(),
+        agent,
         result: result.or(summary),
         created_at: attempt.created_at,
     }

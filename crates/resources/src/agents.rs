@@ -8,7 +8,9 @@ pub mod signs;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
-use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
+use cynode_domain::ids::{
+    GroupId, JobId, ProfileId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId,
+};
 use cynode_domain::policy::Principal;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
@@ -74,6 +76,8 @@ pub struct AgentIdentity {
     pub origin: TokenOrigin,
     /// The agent that the token was issued to: what a message says about its sender does not count.
     pub job_agent: JobAgent,
+    /// What the agent may use; `None` for a user's own client.
+    pub profile_id: Option<ProfileId>,
     /// `None` if the token does not expire.
     pub expires_at: Option<DateTime<Utc>>,
 }

@@ -33,6 +33,37 @@ impl Caller {
     }
 }
 
+/// Whether a person or an agent performs an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActorKind {
+    Person,
+    /// An agent on behalf of a person.
+    Agent,
+}
+
+impl ActorKind {
+    /// The display name of the actor.
+    pub fn display_name(self, caller: &Caller) -> String {
+        match self {
+            Self::Person => caller.handle.clone(),
+            Self::Agent => format!("an agent of {}", caller.handle),
+        }
+    }
+}
+
+/// The user behind an operation and how they act.
+#[derive(Debug, Clone, Copy)]
+pub struct Actor<'a> {
+    pub caller: &'a Caller,
+    pub kind: ActorKind,
+}
+
+impl Actor<'_> {
+    pub fn display_name(&self) -> String {
+        self.kind.display_name(self.caller)
+    }
+}
+
 /// A registered worker node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeCaller {

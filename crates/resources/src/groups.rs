@@ -176,7 +176,7 @@ pub async fn may_read(
 }
 
 /// Finds a group by name or id, if the caller is a member or an administrator.
-async fn find_group(
+pub(crate) async fn find_group(
     tx: &mut Tx,
     caller: &Caller,
     name_or_id: &NameOrId<GroupId>,

@@ -15,9 +15,14 @@ pub mod caller;
 pub mod changes;
 pub mod groups;
 pub mod paging;
+pub mod preferences;
+pub mod profile_access;
+pub mod profiles;
+pub mod project_memory;
 pub mod projects;
 pub mod request_limits;
 pub mod rules;
+pub mod sealed_values;
 pub mod secrets;
 pub mod servers;
 pub mod settings;
@@ -28,8 +33,9 @@ pub mod tools;
 
 pub use accounts::{AccountError, Accounts, BootstrapOutcome, ClientAddress, InitialAdminSecrets};
 pub use blobs::{BlobCollector, BlobContent, BlobError, BlobStore};
-pub use caller::{Caller, NodeCaller};
+pub use caller::{Actor, ActorKind, Caller, NodeCaller};
 pub use paging::PageError;
+pub use profiles::ProfileError;
 pub use projects::{ProjectError, Projects};
 pub use signals::Signals;
 pub use tokens::{OpaqueToken, TokenKind};
@@ -39,4 +45,4 @@ pub use cynode_store::Error as StoreError;
 /// For edges, which list unreadable rows.
 pub use cynode_store::QuarantinedRow;
 /// For the process that opens the database.
-pub use cynode_store::Store;
+pub use cynode_store::{DatabaseEngine, Store};

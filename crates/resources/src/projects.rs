@@ -1,7 +1,7 @@
 //! Projects: containers for tasks, with one default project per user.
 
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
-use cynode_domain::ids::{ProjectId, UserId};
+use cynode_domain::ids::{GroupId, ProjectId, UserId};
 use cynode_domain::name::{Slug, lookup_name};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_runtime::clock::SharedClock;
@@ -11,7 +11,9 @@ use cynode_wire::projects::{
     CreateProject, MAX_DESCRIPTION_BYTES, MAX_NAME_CHARS, ProjectView, UpdateProject,
 };
 
+use crate::groups::{self, GroupError};
 use crate::paging::PageRequest;
+use crate::profiles;
 use crate::secrets::RedactSecrets as _;
 use crate::{Caller, PageError};
 
@@ -78,31 +80,40 @@ impl Projects {
             display_name: request.display_name.trim().to_owned(),
             description: request.description,
             owner: caller.user,
+            group: None,
             is_default: false,
             is_active: true,
             created_at: now,
             updated_at: now,
         };
-        self.store.write(move |tx| Box::pin(insert_numbered(tx, project, stem))).await
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let project = insert_numbered(tx, project, stem).await?;
+                    load_view(tx, project).await
+                })
+            })
+            .await
     }
 
-    /// Lists the projects the caller may see, newest first.
+    /// Lists the caller's projects and those that are shared with the caller, newest first; all for administrators.
     pub async fn list(
         &self,
         caller: &Caller,
         query: &PageQuery,
     ) -> Result<Page<ProjectView>, ProjectError> {
         let request = PageRequest::<ProjectId>::parse(query)?;
-        let (owner, before, fetch) = (caller.own(), request.before, request.fetch);
+        let (reader, before, fetch) = (caller.own(), request.before, request.fetch);
         let projects = self
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    Ok::<_, ProjectError>(tx.project_list(owner, before, fetch).await?)
+                    let found = tx.project_list(reader, before, fetch).await?;
+                    load_views(tx, found).await
                 })
             })
             .await?;
-        Ok(request.page(projects, |project| project.id.to_string(), project_view))
+        Ok(request.page(projects, |project| project.id.to_string(), |project| project))
     }
 
     /// Returns a project by id or slug.
@@ -114,7 +125,27 @@ impl Projects {
         let (caller, project) = (caller.clone(), project.to_owned());
         self.store
             .read(move |tx| {
-                Box::pin(async move { Ok(project_view(find(tx, &caller, &project).await?)) })
+                Box::pin(async move {
+                    let project = find_shared(tx, &caller, &project).await?;
+                    load_view(tx, project).await
+                })
+            })
+            .await
+    }
+
+    /// Returns a project that is not only shared with the caller.
+    pub async fn get_own(
+        &self,
+        caller: &Caller,
+        project: &NameOrId<ProjectId>,
+    ) -> Result<ProjectView, ProjectError> {
+        let (caller, project) = (caller.clone(), project.to_owned());
+        self.store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let project = find(tx, &caller, &project).await?;
+                    load_view(tx, project).await
+                })
             })
             .await
     }
@@ -136,11 +167,14 @@ impl Projects {
                     let description = request.description.redact_secrets();
                     project.description = description.unwrap_or(project.description);
                     project.is_active = request.is_active.unwrap_or(project.is_active);
+                    if let Some(group) = request.group {
+                        project.group = find_group_to_share_with(tx, &caller, &group).await?;
+                    }
                     project.updated_at = now;
                     validate_project(&project.display_name, &project.description)?;
                     project.display_name = project.display_name.trim().to_owned();
                     tx.project_update(&project).await?;
-                    Ok(project_view(project))
+                    load_view(tx, project).await
                 })
             })
             .await
@@ -148,7 +182,7 @@ impl Projects {
 }
 
 /// Alias of the caller's own default project.
-const DEFAULT_ALIAS: &str = "default";
+pub(crate) const DEFAULT_ALIAS: &str = "default";
 
 /// Finds a project by id, slug or the alias `default`, if the caller may see it.
 pub async fn find(
@@ -156,16 +190,62 @@ pub async fn find(
     caller: &Caller,
     name_or_id: &NameOrId<ProjectId>,
 ) -> Result<Project, ProjectError> {
-    let found = match name_or_id {
+    let found = load(tx, caller, name_or_id).await?;
+    found
+        .filter(|project| caller.may_see(project.owner))
+        .ok_or_else(|| ProjectError::NotFound(name_or_id.excerpt()))
+}
+
+/// Same as [`find`], also if the project is shared with the caller: for reading only.
+pub async fn find_shared(
+    tx: &mut Tx,
+    caller: &Caller,
+    name_or_id: &NameOrId<ProjectId>,
+) -> Result<Project, ProjectError> {
+    let unknown = || ProjectError::NotFound(name_or_id.excerpt());
+    let found = load(tx, caller, name_or_id).await?.ok_or_else(unknown)?;
+    let may_read = caller.may_see(found.owner) || is_shared_with(tx, caller, found.id).await?;
+    if may_read { Ok(found) } else { Err(unknown()) }
+}
+
+/// Whether the caller is a member of the group of a project.
+pub async fn is_shared_with(
+    tx: &mut Tx,
+    caller: &Caller,
+    project: ProjectId,
+) -> Result<bool, cynode_store::Error> {
+    tx.project_is_shared_with(project, caller.user).await
+}
+
+async fn load(
+    tx: &mut Tx,
+    caller: &Caller,
+    name_or_id: &NameOrId<ProjectId>,
+) -> Result<Option<Project>, ProjectError> {
+    Ok(match name_or_id {
         NameOrId::Id(id) => tx.project_get(*id).await?,
         NameOrId::Name(name) if name.eq_ignore_ascii_case(DEFAULT_ALIAS) => {
             tx.project_default(caller.user).await?
         }
         NameOrId::Name(name) => tx.project_by_slug(&lookup_name(name)).await?,
-    };
-    found
-        .filter(|project| caller.may_see(project.owner))
-        .ok_or_else(|| ProjectError::NotFound(name_or_id.excerpt()))
+    })
+}
+
+/// The group that a project is shared with: one of the caller's own. Empty for none.
+async fn find_group_to_share_with(
+    tx: &mut Tx,
+    caller: &Caller,
+    name: &str,
+) -> Result<Option<GroupId>, ProjectError> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let group = groups::find_group(tx, caller, &name.into()).await;
+    if let Err(GroupError::Store(error)) = group {
+        return Err(error.into());
+    }
+    let group = group.map_err(|error| ProjectError::Invalid(vec![error.to_string()]))?;
+    Ok(Some(group.id))
 }
 
 /// The user's default project, created on first use.
@@ -183,6 +263,7 @@ pub async fn load_or_create_default_project(
         display_name: "Default".to_owned(),
         description: String::new(),
         owner,
+        group: None,
         is_default: true,
         is_active: true,
         created_at: now,
@@ -197,6 +278,7 @@ pub async fn load_or_create_default_project(
         project.slug = format!("default-{}", project.id);
         project.id = ProjectId::generate();
     }
+    profiles::create_default(tx, &project).await?;
     Ok(project)
 }
 
@@ -204,11 +286,12 @@ async fn insert_numbered(
     tx: &mut Tx,
     mut project: Project,
     stem: Slug,
-) -> Result<ProjectView, ProjectError> {
+) -> Result<Project, ProjectError> {
     for number in 1..=SLUG_TRIES {
         stem.numbered(number).as_str().clone_into(&mut project.slug);
         if tx.project_insert(&project).await? {
-            return Ok(project_view(project));
+            profiles::create_default(tx, &project).await?;
+            return Ok(project);
         }
     }
     let fault =
@@ -240,12 +323,33 @@ fn validate_project(display_name: &str, description: &str) -> Result<Slug, Proje
     }
 }
 
-fn project_view(project: Project) -> ProjectView {
+async fn load_view(tx: &mut Tx, project: Project) -> Result<ProjectView, ProjectError> {
+    let id = project.id;
+    let view = load_views(tx, vec![project]).await?.pop();
+    view.ok_or_else(|| ProjectError::NotFound(id.to_string()))
+}
+
+/// The views of projects, with the names of their owners and groups.
+async fn load_views(tx: &mut Tx, projects: Vec<Project>) -> Result<Vec<ProjectView>, ProjectError> {
+    let ids: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
+    let mut names = tx.project_names(&ids).await?;
+    Ok(projects
+        .into_iter()
+        .map(|project| {
+            let (owner, group) = names.remove(&project.id).unwrap_or_default();
+            project_view(project, owner, group)
+        })
+        .collect())
+}
+
+fn project_view(project: Project, owner: String, group: Option<String>) -> ProjectView {
     ProjectView {
         id: project.id,
         slug: project.slug,
         display_name: project.display_name,
         description: project.description,
+        owner,
+        group,
         is_default: project.is_default,
         is_active: project.is_active,
         created_at: project.created_at,

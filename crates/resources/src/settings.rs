@@ -3,15 +3,17 @@
 use cynode_domain::config_keys::{self, ConfigKeyKind};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::ChangeId;
+use cynode_planning::assignment::{AgentRoster, ROSTER_SETTING};
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{Setting, SettingChange, Store};
+use cynode_store::{Setting, SettingChange, Store, Tx};
 use cynode_wire::changes::ChangeView;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::settings::{MAX_KEY_BYTES, SetSetting, SettingView};
+use serde_json::Value;
 
 use crate::paging::PageRequest;
 use crate::signals::Topic;
-use crate::{Caller, PageError, Signals, changes};
+use crate::{Caller, PageError, Signals, changes, skills};
 
 const MAX_VALUE_BYTES: usize = 64 * 1024;
 
@@ -131,6 +133,9 @@ impl InstallationSettings {
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    if key == ROSTER_SETTING {
+                        check_roster(tx, &request.value).await?;
+                    }
                     let old = tx.setting_lock(&key).await?;
                     let found = old.as_ref().map_or(0, |old| old.version);
                     if request.expected_version.is_some_and(|expected| expected != found) {
@@ -221,7 +226,15 @@ fn validate_setting(key: &str, request: &SetSetting) -> Result<(), SettingError>
         )));
     }
     config_keys::validate_value(ConfigKeyKind::Setting, key, &request.value)
-        .map_err(|fault| SettingError::Invalid(fault.to_string()))
+        .map_err(|fault| SettingError::Invalid(fault.to_string()))?;
+    skills::validate_scan_setting(key, &request.value).map_err(SettingError::Invalid)
+}
+
+/// Rejects a roster with agents that do not exist.
+async fn check_roster(tx: &mut Tx, value: &Value) -> Result<(), SettingError> {
+    let profiles = tx.agent_profile_list().await?;
+    let names: Vec<String> = profiles.iter().map(|profile| profile.name.to_string()).collect();
+    AgentRoster::parse(value, &names).map(drop).map_err(SettingError::Invalid)
 }
 
 fn setting_view(setting: Setting) -> SettingView {

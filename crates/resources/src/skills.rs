@@ -4,14 +4,21 @@
 //! access to the project, with a group membership, with everyone administrator rights. The
 //! system skill ([`Skills::seed`]) is part of the release; an administrator may replace its text,
 //! and deleting it restores the release's text.
+//!
+//! Every change is a version (`history`). A text that the current rules reject is in quarantine (`quarantine`):
+//! it is not delivered, whatever rules it passed when it was written.
 
+mod history;
+mod quarantine;
+mod scanner;
 mod write;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::SkillId;
-use cynode_domain::skill::{SYSTEM_SKILL, ScanRejection, SkillScope};
+use cynode_domain::skill::{SYSTEM_SKILL, SkillScope};
 use cynode_runtime::clock::SharedClock;
+pub use cynode_skill_scan::{Category, ScanFinding};
 use cynode_store::{Skill, SkillFilter, Store, Tx};
 use cynode_wire::page::Page;
 use cynode_wire::skills::{SkillContentView, SkillQuery, SkillView};
@@ -20,6 +27,7 @@ use sha2::{Digest, Sha256};
 use crate::paging::PageRequest;
 use crate::{Caller, PageError, groups};
 use crate::{projects, projects::ProjectError};
+pub use scanner::{PHRASES_SETTING, RULES_SETTING, validate_scan_setting};
 
 const SYSTEM_TEXT: &str = include_str!("skills/working-with-cynode.md");
 
@@ -32,7 +40,20 @@ pub enum SkillError {
     #[error("{0}")]
     Forbidden(&'static str),
     #[error("the skill was rejected by the scan: {0}: \"{text}\"", text = .0.text.escape_debug())]
-    Hostile(ScanRejection),
+    Hostile(ScanFinding),
+    /// The reader learns no more; its owner and administrators see why in the list.
+    #[error(
+        "skill {0} is in quarantine: the scan rejects its text; its owner can change it, and an administrator can release it"
+    )]
+    Quarantined(SkillId),
+    /// For its owner and administrators.
+    #[error(
+        "skill {id} is in quarantine: {finding}: \"{text}\"; change it with `cynork skills update`, or an administrator releases it with `cynork skills release`",
+        text = .finding.text.escape_debug()
+    )]
+    QuarantinedBecause { id: SkillId, finding: ScanFinding },
+    #[error("skill {id} has no version {version}; see `cynork skills history`")]
+    NoVersion { id: SkillId, version: i64 },
     #[error("the skill was changed meanwhile: read it again")]
     Conflict,
     #[error("{0}")]
@@ -48,9 +69,13 @@ pub enum SkillError {
 impl Classified for SkillError {
     fn classify(&self) -> Classification<'_> {
         match self {
-            Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
+            Self::NotFound(_) | Self::NoVersion { .. } => {
+                Classification::new(ErrorClass::NotFound, self)
+            }
             Self::Forbidden(_) => Classification::new(ErrorClass::Forbidden, self),
-            Self::Hostile(_) => Classification::new(ErrorClass::PolicyViolation, self),
+            Self::Hostile(_) | Self::Quarantined(_) | Self::QuarantinedBecause { .. } => {
+                Classification::new(ErrorClass::PolicyViolation, self)
+            }
             Self::Conflict => Classification::new(ErrorClass::Conflict, self),
             Self::Invalid(_) => Classification::new(ErrorClass::Invalid, self),
             Self::Project(error) => error.classify(),
@@ -85,17 +110,22 @@ impl Skills {
                         Err(error) if error.is_unreadable() => return Ok(()),
                         known => known?,
                     };
-                    match known {
-                        None => tx.skill_insert(&new).await?,
-                        // An administrator's text stays.
-                        Some(old) if old.updated_by.is_some() => {}
-                        Some(old) if old.content_sha256 == new.content_sha256 => {}
-                        Some(old) => {
-                            let version = old.version + 1;
-                            tx.skill_update(&Skill { version, ..new }).await?;
+                    let new = match known {
+                        None => {
+                            tx.skill_insert(&new).await?;
+                            new
                         }
-                    }
-                    Ok(())
+                        // An administrator's text stays.
+                        Some(old) if old.updated_by.is_some() => return Ok(()),
+                        Some(old) if old.content_sha256 == new.content_sha256 => return Ok(()),
+                        Some(old) => {
+                            history::keep(tx, &old).await?;
+                            let new = Skill { version: old.version + 1, ..new };
+                            tx.skill_update(&new).await?;
+                            new
+                        }
+                    };
+                    history::record(tx, &new, None).await
                 })
             })
             .await
@@ -115,22 +145,32 @@ impl Skills {
             before: request.before,
             limit: request.fetch,
         };
-        let found = self
+        let caller = caller.clone();
+        let (found, findings) = self
             .store
             .read(move |tx| {
-                Box::pin(async move { Ok::<_, SkillError>(tx.skill_list(&filter).await?) })
+                Box::pin(async move {
+                    let found = tx.skill_list(&filter).await?;
+                    let findings = quarantine::load_findings(tx, &caller, &found).await?;
+                    Ok::<_, SkillError>((found, findings))
+                })
             })
             .await?;
-        Ok(request.page(found, |skill| skill.id.to_string(), skill_view))
+        let view = |skill: Skill| SkillView {
+            quarantine: findings.get(&skill.id).cloned(),
+            ..skill_view(skill)
+        };
+        Ok(request.page(found, |skill| skill.id.to_string(), view))
     }
 
-    /// Returns a skill with its text.
+    /// Returns a skill with its text, unless the text is in quarantine.
     pub async fn get(&self, caller: &Caller, id: SkillId) -> Result<SkillContentView, SkillError> {
         let caller = caller.clone();
         self.store
             .read(move |tx| {
                 Box::pin(async move {
                     let skill = find_skill(tx, &caller, id).await?;
+                    quarantine::check(tx, &caller, &skill).await?;
                     let content = skill.content.clone();
                     Ok(SkillContentView { skill: skill_view(skill), content })
                 })
@@ -157,10 +197,24 @@ fn release_skill(now: DateTime<Utc>) -> Skill {
     }
 }
 
-/// The text of the system skill, which is part of every request to a model.
+/// The text of the system skill, which is part of every request to a model: that of the release while an
+/// administrator's text is in quarantine or cannot be judged.
 pub async fn load_system_skill_text(tx: &mut Tx) -> Result<String, cynode_store::Error> {
-    let stored = tx.skill_get(SYSTEM_SKILL.into()).await?;
-    Ok(stored.map_or_else(|| SYSTEM_TEXT.to_owned(), |skill| skill.content))
+    let Some(skill) = tx.skill_get(SYSTEM_SKILL.into()).await? else {
+        return Ok(SYSTEM_TEXT.to_owned());
+    };
+    match quarantine::judge(tx, &skill).await {
+        Ok(findings) if findings.is_empty() => Ok(skill.content),
+        Ok(_) => {
+            tracing::warn!("default skill in quarantine, using the text of the release");
+            Ok(SYSTEM_TEXT.to_owned())
+        }
+        Err(SkillError::Store(error)) => Err(error),
+        Err(error) => {
+            tracing::warn!(%error, "default skill cannot be judged, using the text of the release");
+            Ok(SYSTEM_TEXT.to_owned())
+        }
+    }
 }
 
 /// Loads a skill if the caller can read it.
@@ -202,6 +256,7 @@ fn skill_view(skill: Skill) -> SkillView {
         created_at: skill.created_at,
         updated_at: skill.updated_at,
         updated_by: skill.updated_by,
+        quarantine: None,
     }
 }
 
@@ -211,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_systems_own_skill_passes_the_scan_that_others_must_pass() {
-        assert_eq!(cynode_domain::skill::scan_skill(SYSTEM_TEXT, &[]), Ok(()));
+        assert_eq!(cynode_skill_scan::SkillScanner::built_in().scan(SYSTEM_TEXT), []);
         assert!(SYSTEM_TEXT.len() < 4096, "it goes with every request");
     }
 }

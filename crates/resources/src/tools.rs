@@ -14,7 +14,7 @@ use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::policy::ToolScope;
 use cynode_domain::policy::rules::AccessRule;
 use cynode_runtime::clock::SharedClock;
-use cynode_store::{Store, Tx};
+use cynode_store::{NarrowingProfile, Store, Tx};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -92,6 +92,8 @@ pub struct RegistryState {
     pub servers: Vec<McpServer>,
     pub rules: Vec<AccessRule>,
     pub settings: BTreeMap<String, Value>,
+    /// The profiles that narrow something.
+    pub profiles: Vec<NarrowingProfile>,
 }
 
 /// A built-in tool.
@@ -149,7 +151,8 @@ async fn load_registry(tx: &mut Tx) -> Result<RegistryState, ToolError> {
     let rules = tx.rule_list_enforced().await?;
     let settings = tx.setting_list("", None, u32::MAX).await?;
     let settings = settings.into_iter().map(|setting| (setting.key, setting.value)).collect();
-    Ok(RegistryState { revision, tools, servers, rules, settings })
+    let profiles = tx.profile_list_narrowing().await?;
+    Ok(RegistryState { revision, tools, servers, rules, settings, profiles })
 }
 
 /// Subscription to changes of the registry.

@@ -29,3 +29,4 @@ pub mod syscalls;
 pub mod tasks;
 pub mod telemetry;
 pub mod terminal_text;
+pub mod trace_recorder;

@@ -87,7 +87,8 @@ impl PlannerOptions {
                 &format!("not a whole number; using {DEFAULT_MAX_STEPS}"),
             );
         };
-        let clamped = wanted.clamp(least, most);
+        let clamped =
+            if cynode_fault::fault!("GRD-10") { wanted } else { wanted.clamp(least, most) };
         if clamped != wanted {
             self.warn(
                 "max_steps",

@@ -58,7 +58,7 @@ pub fn redact_with_marker<'a>(text: &'a str, marker: &str) -> RedactedText<'a> {
     // A replacement may let another rule match. Each round leaves fewer matches; the limit guards
     // against adversarial texts.
     for _ in 0..MAX_ROUNDS {
-        if !patterns::PATTERN_SET.is_match(&clean) {
+        if !patterns::PATTERN_SET.is_match(&clean) || cynode_fault::fault!("GRD-18") {
             break;
         }
         let before = clean.clone();

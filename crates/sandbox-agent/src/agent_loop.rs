@@ -1,10 +1,17 @@
-//! The loop: ask the model for an action, execute it, show the result.
+//! The worker of a job: asks the model for an action, executes it, shows the result.
+//!
+//! [`cynode_roles::run_worker`] runs it until a stop condition. Time and signals are up to the caller, which drops the
+//! future.
+
+use std::ops::ControlFlow;
 
 use cynode_agent_job::bounded_text::{clip_middle, one_line};
 use cynode_agent_job::instruction_feed::{InstructionFeed, render_instructions};
 use cynode_agent_job::journal::{Journal, StepOutcome};
 use cynode_agent_job::stop::JobEnd;
 use cynode_domain::criteria::Criterion;
+use cynode_domain::trace::TraceStop;
+use cynode_roles::{StepWorker, WorkerEnd};
 use cynode_wire::agent_jobs::{ActionFormat, AgentJobSpec, CriterionEvidence, StopCondition};
 use cynode_wire::openai::ChatCompletion;
 use serde_json::{Map, Value};
@@ -52,43 +59,79 @@ pub(crate) struct AgentLoop<'a> {
     pub(crate) was_reminded_of_evidence: bool,
 }
 
-impl AgentLoop<'_> {
-    /// Runs until a stop condition. Time and signals are up to the caller, which drops the future.
-    pub(crate) async fn run(mut self) -> JobEnd {
-        loop {
-            if let Some(end) = self.limits.find_reached(&self.journal.usage) {
-                return end;
+/// The end of a job as the end of the loop.
+pub(crate) struct AgentLoopEnd(pub(crate) JobEnd);
+
+impl WorkerEnd for AgentLoopEnd {
+    fn stop(&self) -> TraceStop {
+        self.0.trace_stop()
+    }
+
+    fn error_kind(&self) -> Option<&str> {
+        let is_failure = self.0.stop() == StopCondition::ToolFailure;
+        is_failure.then_some("tool_failure")
+    }
+}
+
+fn end_loop<T>(end: JobEnd) -> ControlFlow<AgentLoopEnd, T> {
+    ControlFlow::Break(AgentLoopEnd(end))
+}
+
+impl StepWorker for AgentLoop<'_> {
+    type Observation = ();
+    type Decision = Vec<RequestedAction>;
+    type End = AgentLoopEnd;
+
+    async fn observe(&mut self) -> ControlFlow<AgentLoopEnd> {
+        if let Some(end) = self.limits.find_reached(&self.journal.usage) {
+            return end_loop(end);
+        }
+        self.journal.action_format = Some(self.format);
+        self.add_instructions(PollTime::WhenDue).await;
+        ControlFlow::Continue(())
+    }
+
+    async fn reason(&mut self, (): ()) -> ControlFlow<AgentLoopEnd, Option<Vec<RequestedAction>>> {
+        let answered = match self.ask_model().await {
+            Ok(completion) => parse_answer(&completion),
+            Err(ModelError::Refused(fault)) => {
+                Err(MalformedAnswer { quoted: String::new(), fault })
             }
-            self.journal.action_format = Some(self.format);
-            self.add_instructions(PollTime::WhenDue).await;
-            let answered = match self.ask_model().await {
-                Ok(completion) => parse_answer(&completion),
-                Err(ModelError::Refused(fault)) => {
-                    Err(MalformedAnswer { quoted: String::new(), fault })
+            Err(ModelError::Unsupported(message)) => {
+                if self.use_next_format(&message) {
+                    return ControlFlow::Continue(None);
                 }
-                Err(ModelError::Unsupported(message)) => {
-                    if self.use_next_format(&message) {
-                        continue;
-                    }
-                    return JobEnd::unmet(StopCondition::ToolFailure, message);
-                }
-                Err(ModelError::Budget(message)) => {
-                    return JobEnd::unmet(StopCondition::Budget, message);
-                }
-                Err(ModelError::Lost(message)) => {
-                    return JobEnd::unmet(StopCondition::ToolFailure, message);
-                }
-            };
-            let ended = match answered {
-                Ok(actions) => self.perform_all(actions).await,
-                Err(malformed) => self.reject_answer(&malformed),
-            };
-            if let Some(end) = ended {
-                return end;
+                return end_loop(JobEnd::unmet(StopCondition::ToolFailure, message));
             }
+            Err(ModelError::Budget(message)) => {
+                return end_loop(JobEnd::unmet(StopCondition::Budget, message));
+            }
+            Err(ModelError::Lost(message)) => {
+                return end_loop(JobEnd::unmet(StopCondition::ToolFailure, message));
+            }
+        };
+        match answered {
+            Ok(actions) => ControlFlow::Continue(Some(actions)),
+            Err(malformed) => match self.reject_answer(&malformed) {
+                Some(end) => end_loop(end),
+                None => ControlFlow::Continue(None),
+            },
         }
     }
 
+    fn tools(&self, actions: &Vec<RequestedAction>) -> Vec<String> {
+        actions.iter().map(RequestedAction::tool).collect()
+    }
+
+    async fn act(&mut self, actions: Vec<RequestedAction>) -> ControlFlow<AgentLoopEnd> {
+        match self.perform_all(actions).await {
+            Some(end) => end_loop(end),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl AgentLoop<'_> {
     /// Shows new instructions of the project manager to the model; returns whether there are any.
     async fn add_instructions(&mut self, time: PollTime) -> bool {
         let carried = self.toolbox.granted_tools().map(GrantedTools::take_instructions);

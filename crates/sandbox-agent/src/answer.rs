@@ -8,7 +8,7 @@ use cynode_llm::{first_json_object, parse_tool_calls, refusal};
 use cynode_wire::openai::{ChatCompletion, FunctionCall};
 use serde_json::{Map, Value};
 
-use crate::action::Action;
+use crate::action::{Action, ToolAction};
 use crate::json_repair::{escape_controls, parse_object};
 
 /// The most actions of one answer; the rest is ignored.
@@ -34,6 +34,16 @@ pub(crate) struct RequestedAction {
     pub(crate) action: Action,
     pub(crate) name: String,
     pub(crate) arguments: Map<String, Value>,
+}
+
+impl RequestedAction {
+    /// The tool that it calls: one that was granted, or the action itself.
+    pub(crate) fn tool(&self) -> String {
+        match &self.action {
+            Action::Tool(ToolAction::CallTool(call)) => call.name.clone(),
+            Action::Tool(_) | Action::Finish(_) | Action::GiveUp { .. } => self.name.clone(),
+        }
+    }
 }
 
 /// An answer without a valid action.

@@ -8,13 +8,16 @@ use cynode_agent_job::OpenJob;
 use cynode_agent_job::journal::Journal;
 use cynode_agent_job::stop::{JobEnd, STOPPED_ON_REQUEST};
 use cynode_agent_job::workspace::Workspace;
+use cynode_domain::trace::{TraceEntry, TraceEventKind, TraceField};
+use cynode_roles::run_worker;
 use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::trace_recorder::TraceRecorder;
 use cynode_wire::agent_jobs::{
     ActionFormat, AgentJobResult, AgentJobSpec, ExecutionMode, StopCondition,
 };
 
 use crate::action::{ListFiles, ToolAction};
-use crate::agent_loop::AgentLoop;
+use crate::agent_loop::{AgentLoop, AgentLoopEnd};
 use crate::direct::execute_steps;
 use crate::granted_tools::GrantedTools;
 use crate::limits::JobLimits;
@@ -62,20 +65,30 @@ pub async fn run_open_job(
     options: &AgentOptions,
     shutdown: &Shutdown,
 ) -> AgentJobResult {
+    let trace = job.trace();
     let (spec, workspace, journal) = job.parts();
     let spec = spec.get();
     let limits = JobLimits::start(&spec.constraints);
     let deadline = limits.deadline();
+    let cut_off = |end: JobEnd| record_end(end, &trace);
     let end = tokio::select! {
         biased;
-        () = shutdown.triggered() => JobEnd::unmet(StopCondition::GaveUp, STOPPED_ON_REQUEST),
+        () = shutdown.triggered() => {
+            cut_off(JobEnd::unmet(StopCondition::GaveUp, STOPPED_ON_REQUEST))
+        }
         () = tokio::time::sleep_until(deadline) => {
             let seconds = spec.constraints.max_runtime_seconds;
-            JobEnd::unmet(StopCondition::Time, format!("all {seconds} seconds are used"))
+            cut_off(JobEnd::unmet(StopCondition::Time, format!("all {seconds} seconds are used")))
         }
-        end = execute(spec, options, workspace.clone(), limits, journal) => end,
+        end = execute(spec, options, workspace.clone(), limits, journal, &trace) => end,
     };
     job.close(&end).await
+}
+
+/// Records the end of a job that did not end in its loop.
+fn record_end(end: JobEnd, trace: &TraceRecorder) -> JobEnd {
+    trace.record(TraceEntry::execution_stopped(end.trace_stop()));
+    end
 }
 
 async fn execute(
@@ -84,13 +97,15 @@ async fn execute(
     workspace: Workspace,
     limits: JobLimits,
     journal: &mut Journal,
+    trace: &TraceRecorder,
 ) -> JobEnd {
     let max_output_bytes = spec.constraints.max_output_bytes;
     if spec.execution_mode == ExecutionMode::DirectSteps {
         let toolbox = Toolbox::new(workspace, max_output_bytes, None);
-        return execute_steps(spec, &toolbox, journal).await;
+        return execute_steps(spec, toolbox, journal, trace).await;
     }
-    let lost = |message: String| JobEnd::unmet(StopCondition::ToolFailure, message);
+    let lost =
+        |message: String| record_end(JobEnd::unmet(StopCondition::ToolFailure, message), trace);
     let (Some(url), Some(inference)) = (&options.model_url, &spec.inference) else {
         return lost("there is no model: OPENAI_BASE_URL is not set".to_owned());
     };
@@ -98,13 +113,13 @@ async fn execute(
         Ok(model) => model,
         Err(error) => return lost(error.to_string()),
     };
-    let granted = connect_tools(spec, options, journal).await;
+    let granted = connect_tools(spec, options, journal, trace).await;
     let format = inference.action_format.or(options.action_format);
     let list_root = ToolAction::ListFiles(ListFiles { path: None });
     let toolbox = Toolbox::new(workspace, max_output_bytes, granted);
     let listing = toolbox.execute(&list_root).await.ok().and_then(|listed| listed.data);
     let prompt = Prompt::new(spec, toolbox.granted_tools(), listing.as_deref().unwrap_or_default());
-    let agent_loop = AgentLoop {
+    let mut agent_loop = AgentLoop {
         spec,
         model,
         toolbox: &toolbox,
@@ -118,7 +133,8 @@ async fn execute(
         format: format.unwrap_or(ActionFormat::NativeCalls),
         was_reminded_of_evidence: false,
     };
-    Box::pin(agent_loop.run()).await
+    let AgentLoopEnd(end) = Box::pin(run_worker(&mut agent_loop, trace)).await;
+    end
 }
 
 /// Connects to the tool server. Without it the job goes on without its tools.
@@ -126,11 +142,19 @@ async fn connect_tools(
     spec: &AgentJobSpec,
     options: &AgentOptions,
     journal: &mut Journal,
+    trace: &TraceRecorder,
 ) -> Option<GrantedTools> {
     let url = options.mcp_url.as_deref()?;
     match GrantedTools::connect(url, spec.task_id, spec.job_id).await {
-        Ok(granted) => Some(granted),
+        Ok(granted) => {
+            let connected = TraceEntry::new(TraceEventKind::BackendConnected);
+            let connected = connected.with(TraceField::Backend, "mcp");
+            trace.record(connected.with(TraceField::BackendPurpose, "tools"));
+            Some(granted)
+        }
         Err(error) => {
+            let failed = TraceEntry::new(TraceEventKind::Error);
+            trace.record(failed.with(TraceField::ErrorKind, "tools_unreachable"));
             journal.note("tools", url, false, &describe_chain(&error));
             None
         }

@@ -38,7 +38,7 @@ impl JobLimits {
 
     /// Returns the end of the job if a limit is reached.
     pub(crate) fn find_reached(&self, usage: &AgentUsage) -> Option<JobEnd> {
-        if self.steps_used >= self.max_steps {
+        if self.steps_used >= self.max_steps && !cynode_fault::fault!("GRD-08") {
             let message = format!("all {} steps are used", self.max_steps);
             return Some(JobEnd::unmet(StopCondition::Steps, message));
         }

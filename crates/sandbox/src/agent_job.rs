@@ -14,18 +14,20 @@ const RESERVE_S: u32 = 10;
 const MAX_STEPS: u32 = 60;
 /// Bytes of output of one command that an agent keeps.
 const MAX_OUTPUT_BYTES: u32 = 16 * 1024;
-/// Selects a model by what the work needs; the orchestrator resolves it.
-const MODEL_HINT: &str = "strong";
+/// The model of work that names none; the orchestrator resolves it.
+const DEFAULT_MODEL_HINT: &str = "strong";
 
 /// Builds the document; `None` if the job is not an agent's.
 pub(crate) fn agent_job_document(spec: &JobSpec) -> Option<AgentJobDocument> {
     let job = &spec.assignment;
-    let Action::Agent { prompt, criteria } = &job.action else { return None };
+    let Action::Agent { prompt, criteria, model_hint } = &job.action else { return None };
     let agent = job.agent.as_ref();
     let spec = AgentJobSpec {
         protocol_version: PROTOCOL_VERSION.to_owned(),
         job_id: job.job_id,
         task_id: job.task_id,
+        trace_id: job.trace.map(|context| context.trace),
+        profile_id: job.trace.and_then(|context| context.profile),
         execution_mode: ExecutionMode::AgentInference,
         constraints: AgentConstraints {
             max_runtime_seconds: job.limits.timeout_s.saturating_sub(RESERVE_S).max(1),
@@ -35,7 +37,7 @@ pub(crate) fn agent_job_document(spec: &JobSpec) -> Option<AgentJobDocument> {
             max_tokens: None,
         },
         inference: Some(AgentInference {
-            allowed_models: vec![MODEL_HINT.to_owned()],
+            allowed_models: vec![model_hint.as_deref().unwrap_or(DEFAULT_MODEL_HINT).to_owned()],
             action_format: None,
         }),
         persona: None,

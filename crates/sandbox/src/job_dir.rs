@@ -303,6 +303,7 @@ mod tests {
                 action: Action::Command { line: "true".to_owned() },
                 limits: Limits::default(),
                 attachments: vec![],
+                trace: None,
                 incarnation: None,
                 repository: None,
                 push: None,

@@ -4,10 +4,11 @@ use chrono::{DateTime, Utc};
 use cynode_domain::agent::{Activity, MessageKind};
 use cynode_domain::ids::{
     AgentId, AgentProfileId, ArtifactId, CallId, CapabilityLeaseId, ChainId, ChangeId,
-    ChatMessageId, ChatTurnId, CheckpointId, CredentialId, DecisionId, FindingId, GroupId,
-    HolderId, IncarnationId, InferenceId, JobId, LeaseId, MessageId, NodeId, PreferenceId,
-    ProjectId, RuleId, RunId, ScheduleId, ScheduleRunId, ServerId, SessionId, SkillId, TaskId,
-    ThreadId, TokenId, ToolId, TraceId, UserId,
+    ChatMessageId, ChatTurnId, CheckpointId, CredentialId, DecisionId, FindingId, ForgeId, GroupId,
+    HolderId, IncarnationId, InferenceId, JobId, KnowledgeDocumentId, LeaseId, MemoryEntryId,
+    MessageId, NodeId, NoticeChannelId, NoticeDeliveryId, PreferenceId, ProfileId, ProjectId,
+    RuleId, RunId, ScheduleId, ScheduleRunId, ServerId, SessionId, SkillId, TaskId, ThreadId,
+    TokenId, ToolId, TraceEventId, TraceId, UserId,
 };
 use cynode_domain::policy::pattern::Pattern;
 use cynode_domain::policy::{AgentType, CallStatus, Effect, Stage, ToolScope};
@@ -144,15 +145,21 @@ param_from_ids!(
     CredentialId,
     DecisionId,
     FindingId,
+    ForgeId,
     GroupId,
     HolderId,
     IncarnationId,
     InferenceId,
     JobId,
     LeaseId,
+    MemoryEntryId,
+    KnowledgeDocumentId,
     MessageId,
     NodeId,
+    NoticeChannelId,
+    NoticeDeliveryId,
     PreferenceId,
+    ProfileId,
     ProjectId,
     RuleId,
     RunId,
@@ -165,6 +172,7 @@ param_from_ids!(
     ThreadId,
     TokenId,
     ToolId,
+    TraceEventId,
     TraceId,
     UserId
 );

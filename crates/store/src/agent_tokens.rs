@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 pub use cynode_domain::agent::{JobAgent, TokenBinding};
-use cynode_domain::ids::{JobId, ScheduleRunId, ThreadId, TokenId, TraceId, UserId};
+use cynode_domain::ids::{JobId, ProfileId, ScheduleRunId, ThreadId, TokenId, TraceId, UserId};
 use cynode_domain::policy::AgentType;
 use cynode_domain::verification::VerificationKey;
 
@@ -35,6 +35,8 @@ pub struct AgentToken {
     pub binding: TokenBinding,
     pub origin: TokenOrigin,
     pub job_agent: JobAgent,
+    /// What the agent may use. `None` for a token of an earlier version without a project: it has no profile's data.
+    pub profile_id: Option<ProfileId>,
     /// A label.
     pub name: String,
     pub created_by: UserId,
@@ -51,9 +53,9 @@ impl Tx {
             "INSERT INTO agent_tokens (id, token_hash, agent_type, user_id, project_id, task_id,
                    run_id, job_id, session_id, name, created_by, created_at, expires_at, revoked_at,
                    schedule_run_id, thread_id, trace_id, verification, role, work_unit_id, profile,
-                   profile_revision)
+                   profile_revision, profile_id)
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                   $17, $18, $19, $20, $21, $22)";
+                   $17, $18, $19, $20, $21, $22, $23)";
         let (bound, agent) = (&token.binding, &token.job_agent);
         let params = params![
             token.id,
@@ -78,6 +80,7 @@ impl Tx {
             agent.work_unit.clone(),
             agent.profile.as_ref().map(|(name, _)| name.clone()),
             agent.profile.as_ref().map(|(_, revision)| i64::from(*revision)),
+            token.profile_id,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -161,6 +164,7 @@ pub(crate) fn token(row: &Row) -> Result<AgentToken, Error> {
             work_unit: row.get("work_unit_id")?,
             profile,
         },
+        profile_id: row.id_opt("profile_id")?,
         name: row.get("name")?,
         created_by: row.id("created_by")?,
         created_at: row.get("created_at")?,

@@ -74,11 +74,13 @@ impl Tx {
         self.page(&tables::GROUPS, sql, params![member, after, limit], group).await
     }
 
-    /// Deletes a group and its memberships, and returns its skills to their owners; returns false if it does
+    /// Deletes a group and its memberships, and returns its skills and projects to their owners; returns false if it does
     /// not exist. The caller deletes all other references to the group.
     pub async fn group_delete(&mut self, id: GroupId) -> Result<bool, Error> {
         let sql = "UPDATE skills SET scope = 'user', group_id = NULL, version = version + 1
                    WHERE group_id = $1";
+        self.execute(sql, params![id]).await?;
+        let sql = "UPDATE projects SET group_id = NULL WHERE group_id = $1";
         self.execute(sql, params![id]).await?;
         let sql = "DELETE FROM user_group_members WHERE group_id = $1";
         self.execute(sql, params![id]).await?;

@@ -25,14 +25,19 @@ mod chat;
 mod chat_records;
 mod credentials;
 mod decisions;
+mod dependencies;
 mod events;
 mod exec_retention;
 mod findings;
+mod forges;
 mod groups;
 mod inferences;
+mod job_logs;
 mod job_memory;
 mod jobs;
 mod join_tokens;
+mod knowledge_documents;
+mod knowledge_passages;
 mod leases;
 mod lookups;
 mod mcp_servers;
@@ -40,14 +45,20 @@ mod mcp_tools;
 mod migrate;
 mod model_providers;
 mod nodes;
+mod notice_outbox;
+mod notices;
 mod operation;
 mod placement;
 mod postgres;
 mod preferences;
+mod profiles;
+mod project_contexts;
+mod project_memory;
 mod projects;
 mod quarantine;
 mod questions;
 mod report_claims;
+mod request_lists;
 mod rules;
 mod run_control;
 mod run_overview;
@@ -56,15 +67,19 @@ mod sandboxes;
 mod schedule_due;
 mod schedule_runs;
 mod schedules;
+mod sealed_values;
 mod sessions;
 mod settings;
+mod skill_versions;
 mod skills;
 mod sqlite;
 mod storage;
 mod store;
 mod task_agents;
 mod tasks;
+mod traces;
 mod tx;
+mod unit_attempts;
 mod users;
 mod verdicts;
 mod work_requests;
@@ -99,6 +114,7 @@ pub use decisions::{DecisionFilter, ManagerDecision};
 pub use events::{EventFilter, EventPage, NewEvent, OutboxEvent};
 pub use exec_retention::KeepExecs;
 pub use findings::{FindingAuthorship, FindingSubject, StoredFinding};
+pub use forges::ProjectForge;
 pub use groups::{Group, GroupMember, NewGroupMember};
 pub use inferences::{
     EgressDecision, InferenceCall, InferenceFilter, InferenceSums, SpendingLimits,
@@ -106,17 +122,28 @@ pub use inferences::{
 pub use job_memory::{JobNote, JobNoteTotals};
 pub use jobs::{Job, NewJob, WaitingUser};
 pub use join_tokens::JoinToken;
+pub use knowledge_documents::{
+    DocumentSelection, KnowledgeDocument, KnowledgeSource, KnowledgeTotals,
+};
+pub use knowledge_passages::{KnowledgePassage, NewPassage, TermChange};
 pub use leases::{Lease, LeaseWait, StaleLease};
 pub use lookups::{Dependency, NewestRun, NodeSummary};
 pub use mcp_servers::McpServer;
 pub use mcp_tools::{McpToolDefinition, StoredTool};
 pub use model_providers::ModelProvider;
 pub use nodes::{Node, NodeProcessRow};
+pub use notices::{
+    ChannelHealth, DeliveryFilter, NoticeChannel, NoticeClaim, NoticeDelivery, RetryDelays,
+};
 pub use preferences::{Preference, PreferenceChange};
+pub use profiles::{NarrowingProfile, Profile};
+pub use project_contexts::MAX_PROJECT_CONTEXTS;
+pub use project_memory::MemoryEntry;
 pub use projects::Project;
 pub use quarantine::QuarantinedRow;
 pub use questions::{NewRunQuestion, RunQuestion};
 pub use report_claims::{AttemptStarted, ClaimedReport, ReportClaim};
+pub use request_lists::{RequestFilter, RequestOverview};
 pub use rules::{AccessChange, StoredRule};
 pub use run_control::{BranchSeed, RunAction, RunBranch};
 pub use run_overview::{LeaseHolder, RunFilter, RunOverview, RunPosition, RunTaskSummary};
@@ -125,19 +152,24 @@ pub use sandboxes::{ExecCounts, Sandbox};
 pub use schedule_due::{DueSchedule, ScheduleWait};
 pub use schedule_runs::{NewScheduleRun, ReleaseReason, ScheduleClaim, ScheduleRun, ScheduledTask};
 pub use schedules::Schedule;
+pub use sealed_values::SealedValue;
 pub use sessions::{ApiToken, Session};
 pub use settings::{Setting, SettingChange};
+pub use skill_versions::{SkillScan, SkillVersion};
 pub use skills::{Skill, SkillFilter};
 pub use storage::{DeletedFiles, ProjectStorage, counted_bytes};
 pub use store::{DatabaseEngine, Store};
 pub use task_agents::TaskAgent;
 pub use tasks::{NewTask, Task, TaskFilter, TaskParent, TaskScope};
+pub use traces::{
+    TraceCounts, TraceEventRow, TraceFilter, TraceJob, TraceListFilter, TraceRun, TraceTask,
+    TraceTransition,
+};
 pub use tx::Tx;
+pub use unit_attempts::{AttemptStatus, UnitAttempt};
 pub use users::{AuthEvent, User};
 pub use verdicts::{StepJob, StepVerdict};
-pub use work_requests::{
-    AttemptStatus, RequestClaim, RequestFilter, RequestOverview, UnitAttempt, WorkRequest,
-};
+pub use work_requests::{CallerFacts, RequestClaim, RequestOfTask, WorkRequest};
 pub use work_units::{WorkPlan, WorkUnit};
 pub use workflow::{
     Checkpoint, Effect, EffectWrite, EventPayload, GrantedRun, GraphVersionRange, LeaseToken, Run,

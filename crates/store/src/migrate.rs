@@ -61,6 +61,17 @@ const MIGRATIONS: &[Migration] = migrations! {
     37 "0037_capability_leases",
     39 "0039_agent_stops",
     40 "0040_work_requests",
+    41 "0041_notifications",
+    42 "0042_forges",
+    43 "0043_request_order",
+    44 "0044_shared_projects",
+    45 "0045_profiles",
+    46 "0046_project_memory",
+    48 "0048_traces",
+    49 "0049_skill_versions",
+    50 "0050_project_contexts",
+    51 "0051_trace_profiles",
+    52 "0052_knowledge",
 };
 
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a

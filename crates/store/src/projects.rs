@@ -1,8 +1,11 @@
 //! Projects.
 
-use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ProjectId, UserId};
+use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{GroupId, ProjectId, UserId};
+
+use crate::lookups::in_list;
 use crate::quarantine::tables;
 use crate::{Error, Tx};
 use cynode_sql::Row;
@@ -18,6 +21,8 @@ pub struct Project {
     pub display_name: String,
     pub description: String,
     pub owner: UserId,
+    /// The group whose members see its tasks.
+    pub group: Option<GroupId>,
     /// Whether it is its owner's default project.
     pub is_default: bool,
     /// Whether it accepts new tasks.
@@ -32,8 +37,8 @@ impl Tx {
     pub async fn project_insert(&mut self, project: &Project) -> Result<bool, Error> {
         let sql = "INSERT INTO projects
                    (id, slug, display_name, description, owner_id, is_default, is_active,
-                    created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
+                    created_at, updated_at, group_id)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING";
         let params = params![
             project.id,
             &project.slug,
@@ -44,6 +49,7 @@ impl Tx {
             project.is_active,
             project.created_at,
             project.updated_at,
+            project.group,
         ];
         Ok(self.execute(sql, params).await? == 1)
     }
@@ -64,30 +70,58 @@ impl Tx {
         self.one(&tables::PROJECTS, sql, params![owner], project).await
     }
 
-    /// Lists a page of projects, newest first, older than `before`; of one owner, or of all.
+    /// Returns the handle of the owner and the slug of the group of projects.
+    pub async fn project_names(
+        &mut self,
+        projects: &[ProjectId],
+    ) -> Result<BTreeMap<ProjectId, (String, Option<String>)>, Error> {
+        let Some((ids, params)) = in_list(projects) else { return Ok(BTreeMap::new()) };
+        let sql = format!(
+            "SELECT p.id, u.handle, g.slug FROM projects p JOIN users u ON u.id = p.owner_id
+             LEFT JOIN user_groups g ON g.id = p.group_id WHERE p.id IN {ids}"
+        );
+        let rows = self.rows(&sql, &params).await?;
+        rows.iter().map(|row| Ok((row.id("id")?, (row.get("handle")?, row.get("slug")?)))).collect()
+    }
+
+    /// Whether a user is a member of the group of a project.
+    pub async fn project_is_shared_with(
+        &mut self,
+        project: ProjectId,
+        user: UserId,
+    ) -> Result<bool, Error> {
+        let sql = "SELECT 1 AS found FROM projects p
+                   JOIN user_group_members m ON m.group_id = p.group_id AND m.user_id = $2
+                   WHERE p.id = $1";
+        Ok(self.row(sql, params![project, user]).await?.is_some())
+    }
+
+    /// Lists a page of projects, newest first, older than `before`; those of a user and of the user's groups, or all.
     pub async fn project_list(
         &mut self,
-        owner: Option<UserId>,
+        reader: Option<UserId>,
         before: Option<ProjectId>,
         limit: u32,
     ) -> Result<Vec<Project>, Error> {
         let sql = "SELECT * FROM projects
-                   WHERE ($1 /*pg ::uuid */ IS NULL OR owner_id = $1)
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR owner_id = $1 OR group_id IN (
+                       SELECT m.group_id FROM user_group_members m WHERE m.user_id = $1))
                    AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
                    ORDER BY id DESC LIMIT $3";
-        self.page(&tables::PROJECTS, sql, params![owner, before, limit], project).await
+        self.page(&tables::PROJECTS, sql, params![reader, before, limit], project).await
     }
 
-    /// Updates the display name, description and activity of a project.
+    /// Updates the display name, description, activity and group of a project.
     pub async fn project_update(&mut self, project: &Project) -> Result<(), Error> {
         let sql = "UPDATE projects SET display_name = $2, description = $3, is_active = $4,
-                   updated_at = $5 WHERE id = $1";
+                   updated_at = $5, group_id = $6 WHERE id = $1";
         let params = params![
             project.id,
             &project.display_name,
             &project.description,
             project.is_active,
             project.updated_at,
+            project.group,
         ];
         self.execute(sql, params).await.map(drop)
     }
@@ -100,6 +134,7 @@ pub(crate) fn project(row: &Row) -> Result<Project, Error> {
         display_name: row.get("display_name")?,
         description: row.get("description")?,
         owner: row.id("owner_id")?,
+        group: row.id_opt("group_id")?,
         is_default: row.get("is_default")?,
         is_active: row.get("is_active")?,
         created_at: row.get("created_at")?,

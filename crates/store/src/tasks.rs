@@ -1,10 +1,10 @@
-//! Tasks and their dependencies.
+//! Tasks.
 
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId, UserId};
+use cynode_domain::ids::{JobId, ProfileId, ProjectId, RunId, TaskId, UserId};
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::TaskStatus;
 use cynode_domain::task_options::TaskOptions;
@@ -25,6 +25,8 @@ pub struct NewTask {
     pub id: TaskId,
     pub created_by: UserId,
     pub project: ProjectId,
+    /// What its agents may use; `None` for the default profile of the project.
+    pub profile_id: Option<ProfileId>,
     /// Unique per creator.
     pub name: String,
     /// Whether it is given as a prompt, commands or a script.
@@ -113,8 +115,9 @@ impl Tx {
     pub async fn task_insert(&mut self, task: &NewTask) -> Result<bool, Error> {
         let sql = "INSERT INTO tasks
                    (id, created_by, project_id, name, status, closed, input_mode, prompt, commands,
-                    acceptance_criteria, options, idempotency_key, created_at, updated_at)
-                   VALUES ($1, $2, $3, $4, 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $12)
+                    acceptance_criteria, options, idempotency_key, created_at, updated_at,
+                    profile_id)
+                   VALUES ($1, $2, $3, $4, 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)
                    ON CONFLICT DO NOTHING";
         let params = params![
             task.id,
@@ -129,6 +132,7 @@ impl Tx {
             json!(task.options),
             task.idempotency_key.clone(),
             task.created_at,
+            task.profile_id,
         ];
         Ok(self.execute(sql, params).await? == 1)
     }
@@ -169,6 +173,19 @@ impl Tx {
     pub async fn task_by_name(&mut self, user: UserId, name: &str) -> Result<Option<Task>, Error> {
         let sql = "SELECT * FROM tasks WHERE created_by = $1 AND name = $2";
         self.one(&tables::TASKS, sql, params![user, name], task).await
+    }
+
+    /// Returns the task with this name in the projects that are shared with the user; none if there are several.
+    pub async fn task_by_shared_name(
+        &mut self,
+        user: UserId,
+        name: &str,
+    ) -> Result<Option<Task>, Error> {
+        let sql = "SELECT t.* FROM user_group_members m JOIN projects p ON p.group_id = m.group_id
+                   JOIN tasks t ON t.project_id = p.id AND t.name = $2 AND t.created_by <> $1
+                   WHERE m.user_id = $1 LIMIT 2";
+        let mut found = self.page(&tables::TASKS, sql, params![user, name], task).await?;
+        Ok(if found.len() == 1 { found.pop() } else { None })
     }
 
     /// Returns the user's task with this idempotency key.
@@ -255,42 +272,6 @@ impl Tx {
     pub async fn task_count_plan(&mut self, status: TaskStatus) -> Result<String, Error> {
         self.plan(COUNT, params![status]).await
     }
-
-    /// Locks the dependency graph until the transaction ends: two concurrent cycle checks would each miss a
-    /// cycle that both create.
-    pub async fn dependency_lock(&mut self) -> Result<(), Error> {
-        // SQLite has one writer and reads the lock as a comment. The number is arbitrary.
-        let sql = "SELECT 1 AS one /*pg , pg_advisory_xact_lock(6299001) */";
-        self.rows(sql, &[]).await.map(drop)
-    }
-
-    /// Makes `task` depend on `on`.
-    pub async fn dependency_insert(&mut self, task: TaskId, on: TaskId) -> Result<(), Error> {
-        let sql = "INSERT INTO task_dependencies (task_id, depends_on_task_id) VALUES ($1, $2)
-                   ON CONFLICT DO NOTHING";
-        self.execute(sql, params![task, on]).await.map(drop)
-    }
-
-    /// Lists the dependencies of a task.
-    pub async fn dependency_list(&mut self, task: TaskId) -> Result<Vec<TaskId>, Error> {
-        let sql = "SELECT * FROM task_dependencies WHERE task_id = $1 ORDER BY depends_on_task_id";
-        // All or none: without one of them the task would start too early.
-        let rows = self.all(&tables::DEPENDENCIES, sql, params![task], dependency).await?;
-        Ok(rows.into_iter().map(|(_, on)| on).collect())
-    }
-
-    /// Lists the open tasks that depend on `on` directly.
-    pub async fn dependency_list_dependents(&mut self, on: TaskId) -> Result<Vec<TaskId>, Error> {
-        let sql = "SELECT d.* FROM task_dependencies d JOIN tasks t ON t.id = d.task_id
-                   WHERE d.depends_on_task_id = $1 AND NOT t.closed ORDER BY d.task_id";
-        let rows = self.list(&tables::DEPENDENCIES, sql, params![on], dependency).await?;
-        Ok(rows.into_iter().map(|(task, _)| task).collect())
-    }
-}
-
-/// The dependent task, and the task that it depends on.
-pub(crate) fn dependency(row: &Row) -> Result<(TaskId, TaskId), Error> {
-    Ok((row.id("task_id")?, row.id("depends_on_task_id")?))
 }
 
 /// A range of one index, whose columns are the filter and the id: neither engine reads a task that it does not
@@ -366,6 +347,7 @@ pub(crate) fn task(row: &Row) -> Result<Task, Error> {
             id: row.id("id")?,
             created_by: row.id("created_by")?,
             project: row.id("project_id")?,
+            profile_id: row.id_opt("profile_id")?,
             name: row.get("name")?,
             input_mode,
             prompt: row.get("prompt")?,

@@ -1,14 +1,12 @@
-//! Submitted work, the claims of the processes that advance it, and the attempts at its units.
+//! Submitted work, and the claims of the processes that advance it.
 //!
 //! Invariants: only the newest claim of a request can write to it ([`RequestClaim`]). A request with an open question, or
 //! whose task is closed, is not claimed. All times of claims are those of the database.
 
-use std::fmt::Write as _;
-
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::ids::{TaskId, UserId};
 use cynode_domain::request::{RequestQuestion, RequestSettings, RequestSource, RequestState};
-use cynode_domain::status::{RequestPhase, TaskStatus};
+use cynode_domain::status::RequestPhase;
 use cynode_domain::verification::VerificationStatus;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -16,10 +14,9 @@ use serde_json::{Value, json};
 use crate::inferences::{InferenceSums, sums};
 use crate::lookups::in_list;
 use crate::quarantine::{not_quarantined, tables};
-use crate::tasks::task;
-use crate::{Error, Task, Tx};
+use crate::{Error, Tx};
 use cynode_sql::Row;
-use cynode_sql::{Param, params};
+use cynode_sql::params;
 
 /// A request with what was decided about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,54 +46,22 @@ pub struct RequestClaim {
     pub epoch: i64,
 }
 
-/// An attempt at a unit, or at another step of a request.
+/// What a model call depends on beside the policy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallerFacts {
+    pub is_admin: bool,
+    /// The request of the call's task.
+    pub request: Option<RequestOfTask>,
+}
+
+/// The request that a task is, or belongs to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UnitAttempt {
+pub struct RequestOfTask {
     /// The task of the request.
     pub task: TaskId,
-    /// The unit, such as `impl:auth`, or the step, such as `context`.
-    pub unit: String,
-    /// From 1.
-    pub number: u32,
-    pub child: TaskId,
-    /// What came of it; set together with `concluded_at`.
-    pub outcome: Option<Value>,
-    pub created_at: DateTime<Utc>,
-    pub concluded_at: Option<DateTime<Utc>>,
-}
-
-/// An attempt with the status of its child task.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AttemptStatus {
-    pub attempt: UnitAttempt,
-    pub status: TaskStatus,
-    /// The summary of the child task, once it is closed.
-    pub summary: Option<String>,
-}
-
-/// What a list shows of a request beside its own row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RequestOverview {
-    pub task: Task,
-    /// The handle of the user who submitted it.
-    pub owner: String,
-    pub unit_count: u32,
-    pub completed_count: u32,
-}
-
-/// Selects requests of a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RequestFilter {
-    /// Only requests of this user; all users if absent.
-    pub created_by: Option<UserId>,
-    pub project: Option<ProjectId>,
-    /// Only requests that are open, or ended; both if absent.
-    pub is_open: Option<bool>,
-    /// Only requests that wait for a person.
-    pub awaits_answer: bool,
-    /// Only requests older than this one.
-    pub before: Option<TaskId>,
-    pub limit: u32,
+    /// The unit that the task works on; `None` for the task of the request.
+    pub unit: Option<String>,
+    pub settings: RequestSettings,
 }
 
 impl Tx {
@@ -137,6 +102,38 @@ impl Tx {
         self.list(&tables::WORK_REQUESTS, &sql, &params, request).await
     }
 
+    /// Makes other transactions that submit the same text wait for this one, so that only one of them finds no duplicate.
+    pub async fn request_lock_text(&mut self, text_sha256: &str) -> Result<(), Error> {
+        // Write transactions of SQLite wait for each other anyway.
+        let sql = "SELECT $1 /*pg ::text */ AS text_sha256
+                   /*pg , CAST(pg_advisory_xact_lock(8351208, hashtext($1)) AS text) AS locked */";
+        self.row(sql, params![text_sha256]).await.map(drop)
+    }
+
+    /// Returns whether a user is an administrator, and the request that a task belongs to.
+    pub async fn caller_facts(
+        &mut self,
+        user: UserId,
+        task: Option<TaskId>,
+    ) -> Result<CallerFacts, Error> {
+        let sql = "SELECT u.is_admin, t.work_unit_id, r.task_id AS request_id, r.settings
+                   FROM users u LEFT JOIN tasks t ON t.id = $2 /*pg ::uuid */
+                   LEFT JOIN work_requests r ON r.task_id = coalesce(t.parent_task_id, t.id)
+                   WHERE u.id = $1";
+        let Some(row) = self.row(sql, params![user, task]).await? else {
+            return Ok(CallerFacts::default());
+        };
+        let request = match row.id_opt("request_id")? {
+            Some(task) => Some(RequestOfTask {
+                task,
+                unit: row.get("work_unit_id")?,
+                settings: row.json("settings")?,
+            }),
+            None => None,
+        };
+        Ok(CallerFacts { is_admin: row.get("is_admin")?, request })
+    }
+
     /// Returns the newest open request of a user with the same text.
     pub async fn request_find_duplicate(
         &mut self,
@@ -148,56 +145,6 @@ impl Tx {
                    AND t.created_by = $1 ORDER BY r.task_id DESC LIMIT 1";
         let row = self.row(sql, params![user, text_sha256]).await?;
         row.map(|row| row.id("task_id")).transpose()
-    }
-
-    /// Lists a page of requests, newest first.
-    pub async fn request_list(
-        &mut self,
-        filter: &RequestFilter,
-    ) -> Result<Vec<WorkRequest>, Error> {
-        let mut sql = "SELECT r.* FROM work_requests r JOIN tasks t ON t.id = r.task_id WHERE true"
-            .to_owned();
-        let mut params: Vec<Param> = vec![];
-        let mut add = |condition: &str, param: Param| {
-            params.push(param);
-            sql.push_str(&condition.replace("$n", &format!("${}", params.len())));
-        };
-        if let Some(user) = filter.created_by {
-            add(" AND t.created_by = $n", user.into());
-        }
-        if let Some(project) = filter.project {
-            add(" AND t.project_id = $n", project.into());
-        }
-        if let Some(before) = filter.before {
-            add(" AND r.task_id < $n", before.into());
-        }
-        match filter.is_open {
-            Some(true) => sql.push_str(" AND NOT t.closed"),
-            Some(false) => sql.push_str(" AND t.closed"),
-            None => {}
-        }
-        if filter.awaits_answer {
-            sql.push_str(" AND r.question IS NOT NULL AND NOT t.closed");
-        }
-        params.push(filter.limit.into());
-        let _ = write!(sql, " ORDER BY r.task_id DESC LIMIT ${}", params.len());
-        self.page(&tables::WORK_REQUESTS, &sql, &params, request).await
-    }
-
-    /// Returns the tasks, owners and progress of requests. The number of statements does not depend on their number.
-    pub async fn request_overviews(
-        &mut self,
-        requests: &[TaskId],
-    ) -> Result<Vec<RequestOverview>, Error> {
-        let Some((ids, params)) = in_list(requests) else { return Ok(vec![]) };
-        let sql = format!(
-            "SELECT t.*, u.handle AS owner_handle,
-             (SELECT count(*) FROM work_units w WHERE w.task_id = t.id) AS unit_count,
-             (SELECT count(*) FROM work_units w WHERE w.task_id = t.id AND w.status = 'completed')
-                 AS completed_count
-             FROM tasks t JOIN users u ON u.id = t.created_by WHERE t.id IN {ids}"
-        );
-        self.list(&tables::TASKS, &sql, &params, overview).await
     }
 
     /// Sums the model calls of these tasks.
@@ -215,6 +162,13 @@ impl Tx {
         );
         let row = self.row(&sql, &params).await?;
         row.map_or(Ok(InferenceSums::default()), |row| sums(&row))
+    }
+
+    /// Sums the known and reserved cost of the model calls of a request and its child tasks, in millionths of a US dollar.
+    pub async fn request_cost(&mut self, task: TaskId) -> Result<i64, Error> {
+        let sql = "SELECT CAST(coalesce(sum(cost_micro_usd), 0) AS bigint) AS cost FROM brain_calls
+                   WHERE task_id IN (SELECT id FROM tasks WHERE id = $1 OR parent_task_id = $1)";
+        self.row(sql, params![task]).await?.map_or(Ok(0), |row| row.get("cost"))
     }
 
     /// Claims the request that has waited longest and can be advanced, for `lease_ms` milliseconds: it is due, or a child
@@ -328,57 +282,7 @@ impl Tx {
         let sql = "UPDATE tasks SET verification = $2 WHERE id = $1";
         self.execute(sql, params![task, verification.as_str()]).await.map(drop)
     }
-
-    /// Adds an attempt; returns false if it exists.
-    pub async fn attempt_insert(&mut self, attempt: &UnitAttempt) -> Result<bool, Error> {
-        let sql = "INSERT INTO unit_attempts (task_id, unit_id, number, child_task_id, created_at)
-                   VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
-        let UnitAttempt { task, unit, number, child, created_at, .. } = attempt;
-        let params = params![*task, unit, *number, *child, *created_at];
-        Ok(self.execute(sql, params).await? == 1)
-    }
-
-    /// Lists the attempts of a request with the status of their child tasks, those at a unit oldest first.
-    pub async fn attempt_list(&mut self, task: TaskId) -> Result<Vec<AttemptStatus>, Error> {
-        let sql = format!("{ATTEMPT} WHERE a.task_id = $1 ORDER BY a.unit_id, a.number");
-        // All or none: an attempt that is left out would be made again.
-        self.all(&tables::UNIT_ATTEMPTS, &sql, params![task], attempt).await
-    }
-
-    /// Records what came of an attempt; returns false if that is recorded already.
-    pub async fn attempt_conclude(
-        &mut self,
-        child: TaskId,
-        outcome: &Value,
-        at: DateTime<Utc>,
-    ) -> Result<bool, Error> {
-        let sql = "UPDATE unit_attempts SET outcome = $2, concluded_at = $3
-                   WHERE child_task_id = $1 AND concluded_at IS NULL";
-        Ok(self.execute(sql, params![child, outcome.clone(), at]).await? == 1)
-    }
-
-    /// Makes a task the child of another, for one of its units.
-    pub async fn task_set_parent(
-        &mut self,
-        child: TaskId,
-        parent: TaskId,
-        unit: &str,
-    ) -> Result<(), Error> {
-        let sql = "UPDATE tasks SET parent_task_id = $2, work_unit_id = $3 WHERE id = $1";
-        self.execute(sql, params![child, parent, unit]).await.map(drop)
-    }
-
-    /// Lists the open children of a task.
-    pub async fn task_open_children(&mut self, parent: TaskId) -> Result<Vec<TaskId>, Error> {
-        let sql = "SELECT id FROM tasks WHERE parent_task_id = $1 AND NOT closed ORDER BY id";
-        let rows = self.rows(sql, params![parent]).await?;
-        rows.iter().map(|row| row.id("id")).collect()
-    }
 }
-
-/// Selects attempts with the status of their child tasks.
-pub(crate) const ATTEMPT: &str = "SELECT a.*, c.status AS child_status, c.summary AS child_summary
-    FROM unit_attempts a JOIN tasks c ON c.id = a.child_task_id";
 
 pub(crate) fn request(row: &Row) -> Result<WorkRequest, Error> {
     Ok(WorkRequest {
@@ -396,35 +300,10 @@ pub(crate) fn request(row: &Row) -> Result<WorkRequest, Error> {
     })
 }
 
-fn overview(row: &Row) -> Result<RequestOverview, Error> {
-    Ok(RequestOverview {
-        task: task(row)?,
-        owner: row.get("owner_handle")?,
-        unit_count: row.count("unit_count")?,
-        completed_count: row.count("completed_count")?,
-    })
-}
-
 fn optional_json<T: DeserializeOwned>(row: &Row, column: &'static str) -> Result<Option<T>, Error> {
     let stored: Option<Value> = row.get(column)?;
     let decode = |value| {
         serde_json::from_value(value).map_err(|error| Error::unreadable(column, error.to_string()))
     };
     stored.map(decode).transpose()
-}
-
-pub(crate) fn attempt(row: &Row) -> Result<AttemptStatus, Error> {
-    Ok(AttemptStatus {
-        attempt: UnitAttempt {
-            task: row.id("task_id")?,
-            unit: row.get("unit_id")?,
-            number: row.count("number")?,
-            child: row.id("child_task_id")?,
-            outcome: row.get("outcome")?,
-            created_at: row.get("created_at")?,
-            concluded_at: row.get("concluded_at")?,
-        },
-        status: row.keyword("child_status")?,
-        summary: row.get("child_summary")?,
-    })
 }

@@ -82,7 +82,8 @@ struct ScriptedProviderState {
 #[derive(Debug, Default)]
 struct ProviderScript {
     script: VecDeque<Answer>,
-    rules: Vec<(String, Answer)>,
+    /// Answers to requests that contain each of some texts.
+    rules: Vec<(Vec<String>, Answer)>,
     /// Answers in turn to requests that contain a text.
     turns: Vec<(String, VecDeque<Answer>)>,
     fallback: Option<Answer>,
@@ -132,7 +133,8 @@ impl ScriptedProviderState {
 impl ProviderScript {
     /// By rule, by the script, or the fallback.
     fn next_response(&mut self, body: &str) -> Answer {
-        if let Some((_, answer)) = self.rules.iter().find(|(text, _)| body.contains(text)) {
+        let is_met = |texts: &[String]| texts.iter().all(|text| body.contains(text));
+        if let Some((_, answer)) = self.rules.iter().find(|(texts, _)| is_met(texts)) {
             return answer.clone();
         }
         let turn = self
@@ -180,7 +182,14 @@ impl ScriptedProvider {
 
     /// The answer to every request whose body contains `text`, before the script.
     pub fn when(&self, text: &str, answer: Answer) {
-        self.state.lock().rules.push((text.to_owned(), answer));
+        self.when_each(&[text], answer);
+    }
+
+    /// The answer to every request whose body contains each of the texts, unless an earlier rule answers it. A script of
+    /// such rules depends on no order: a client that is killed and begins again gets the same answers.
+    pub fn when_each(&self, texts: &[&str], answer: Answer) {
+        let texts = texts.iter().map(|&text| text.to_owned()).collect();
+        self.state.lock().rules.push((texts, answer));
     }
 
     /// Answers in turn to the requests whose body contains `text`, before the script.

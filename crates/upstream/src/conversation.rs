@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField};
+use cynode_runtime::trace_recorder::log_event;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +55,10 @@ impl UpstreamSession {
         greeting: Handshake,
     ) -> Result<Self, HandshakeError> {
         let met = perform_handshake(&router, options, client, greeting).await?;
+        let connected = TraceEntry::new(TraceEventKind::BackendConnected);
+        let connected = connected.with(TraceField::Backend, "mcp");
+        let connected = connected.with(TraceField::BackendPurpose, "tools");
+        log_event(None, TraceActor::Orchestrator, &connected);
         Ok(Self {
             router,
             revision_kind: met.revision_kind,

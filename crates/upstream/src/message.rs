@@ -90,7 +90,7 @@ impl<'a> ParsedClientRequest<'a> {
             params.get("_meta").and_then(|meta| RawFields::read(meta).ok()).unwrap_or_default();
         let token = meta.get("progressToken").map(ToOwned::to_owned);
         let mut changes = client.meta_changes(revision_kind, &meta);
-        if token.is_some() {
+        if token.is_some() && !cynode_fault::fault!("REQ-MCPGAT-0100") {
             changes.push(("progressToken", Some(id.to_string())));
         }
         let rebuilt = render_with_changes(&meta, &changes);
@@ -113,6 +113,9 @@ impl RequestClientMeta<'_> {
         revision_kind: &RevisionKind,
         meta: &RawFields<'_>,
     ) -> Vec<(&'static str, Option<String>)> {
+        if *revision_kind != RevisionKind::Stateless && cynode_fault::fault!("REQ-MCPGAT-0101") {
+            return vec![];
+        }
         if *revision_kind != RevisionKind::Stateless {
             return STATELESS_ONLY.map(|name| (name, None)).into();
         }

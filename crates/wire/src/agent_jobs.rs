@@ -4,7 +4,8 @@
 //! result is trusted: the verdict about a step comes from rules and from analysts.
 
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::ids::{JobId, ProfileId, TaskId, TraceId};
+use cynode_domain::trace::TraceEvents;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -26,6 +27,12 @@ pub struct AgentJobSpec {
     pub job_id: JobId,
     /// The task of the job.
     pub task_id: TaskId,
+    /// The trace of the request that the job belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<TraceId>,
+    /// The profile that the job is done in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_id: Option<ProfileId>,
     /// Whether a model decides, or the given steps are executed as they are.
     pub execution_mode: ExecutionMode,
     /// Limits of the job.
@@ -206,6 +213,9 @@ pub struct AgentJobResult {
     /// What was seen of a program that is only tried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<CanaryObservations>,
+    /// What was recorded of the work. Whose trace it is, is decided by the orchestrator, whatever is written here.
+    #[serde(default, skip_serializing_if = "TraceEvents::is_empty")]
+    pub trace: TraceEvents,
 }
 
 /// What a canary run shows inside of its sandbox. The node adds what it saw itself.

@@ -1,7 +1,7 @@
 //! Tokens of agents.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::{JobId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
+use cynode_domain::ids::{JobId, ProfileId, ProjectId, RunId, SessionId, TaskId, TokenId, UserId};
 use cynode_domain::policy::AgentType;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,10 @@ pub struct AgentTokenView {
     /// Resources it is bound to.
     #[serde(flatten)]
     pub binding: BindingView,
+    /// The profile that it acts in: that of its task, else the default profile of its project. Absent for tokens of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_id: Option<ProfileId>,
     /// Role on the task of the agent that holds it, in which its messages are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_role: Option<String>,

@@ -1,6 +1,6 @@
 //! Repositories of tasks: what a node checks out, what it collects, and what it pushes.
 
-use cynode_domain::git::{BranchName, ChangeSource, CommitId, RepositoryUrl};
+use cynode_domain::git::{BranchName, ChangeSource, CommitId, CommitSubject, RepositoryUrl};
 use cynode_domain::ids::{JobId, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,10 @@ pub struct RepositoryAssignment {
     /// Whether conflicts are written into the files; otherwise they fail the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mark_conflicts: bool,
+    /// The subject of the commit with what the job changed and did not commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub commit_subject: Option<CommitSubject>,
 }
 
 /// Response to `POST /v1/node/jobs/{job}/git-credential`.

@@ -8,23 +8,26 @@ mod bodies;
 mod changes;
 mod place;
 mod requests;
+mod traced;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::{GroupId, ProjectId, RunId, TaskId, ThreadId, UserId};
+use cynode_domain::ids::{GroupId, ProfileId, ProjectId, RunId, TaskId, ThreadId, UserId};
 use cynode_domain::policy::AgentType;
 use cynode_domain::status::ShownTaskStatus;
+pub use cynode_domain::trace::TraceEvents;
 use serde::{Deserialize, Serialize};
 
 pub use self::bodies::{
-    ActedAnswer, AgentReportHandoff, AnalystAnswer, ChatHandoff, Choice, ContinueAnswer,
-    ContinueRunHandoff, ContinueWith, DecideAnswer, DecideHandoff, EarlierStep, FindingNote,
-    PlanAnswer, PlanHandoff, PlanOutcome, ReplanAnswer, ReplanHandoff, ReplanOutcome,
-    ScheduledRunHandoff, Turn, TurnRole, VerifyAnswer, VerifyHandoff, VerifyOutcome,
+    ActedAnswer, AgentReportHandoff, AnalystAnswer, ChatHandoff, ContinueAnswer,
+    ContinueRunHandoff, ContinueWith, EarlierStep, FindingNote, PlanAnswer, PlanHandoff,
+    PlanOutcome, ReplanAnswer, ReplanHandoff, ReplanOutcome, ScheduledRunHandoff, Turn, TurnRole,
+    VerifyAnswer, VerifyHandoff, VerifyOutcome,
 };
 pub use self::changes::EvidenceChanges;
 pub use self::place::{NodeCandidate, PlaceAnswer, PlaceHandoff};
 pub use self::requests::{ClassifyAnswer, ClassifyHandoff, PlanWorkAnswer, PlanWorkHandoff};
+pub use self::traced::TracedAnswer;
 use crate::preferences::EffectiveView;
 
 /// The first part of the path of every handoff; its [`HandoffKind`] follows.
@@ -52,8 +55,6 @@ pub enum HandoffKind {
     ContinueRun,
     /// Process a report of an agent.
     AgentReport,
-    /// Make a choice that depends on preferences.
-    Decide,
     /// Choose one of several worker nodes.
     Place,
     /// Decide the kind of submitted work.
@@ -66,7 +67,7 @@ pub enum HandoffKind {
 
 impl HandoffKind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 11] = [
         Self::Chat,
         Self::Plan,
         Self::Replan,
@@ -74,7 +75,6 @@ impl HandoffKind {
         Self::ScheduledRun,
         Self::ContinueRun,
         Self::AgentReport,
-        Self::Decide,
         Self::Place,
         Self::Classify,
         Self::PlanWork,
@@ -91,7 +91,6 @@ impl HandoffKind {
             Self::ScheduledRun => "scheduled_run",
             Self::ContinueRun => "continue_run",
             Self::AgentReport => "agent_report",
-            Self::Decide => "decide",
             Self::Place => "place",
             Self::Classify => "classify",
             Self::PlanWork => "plan_work",
@@ -164,6 +163,9 @@ pub struct HandoffContext {
     pub run_id: Option<RunId>,
     /// Trace id, shared by the logs of all processes.
     pub trace_id: String,
+    /// The profile that the token acts in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_id: Option<ProfileId>,
     /// Token for tool and model calls; it expires with the handoff.
     pub agent_token: AgentSecret,
     /// The preferences in effect, with their sources.
@@ -336,6 +338,9 @@ pub enum ChatEvent {
         /// Decisions made.
         #[serde(default)]
         decisions: Vec<DecisionRecord>,
+        /// What was recorded of the work.
+        #[serde(default, skip_serializing_if = "TraceEvents::is_empty")]
+        trace: TraceEvents,
     },
     /// The answer failed.
     Failed {
@@ -349,7 +354,21 @@ pub enum ChatEvent {
         /// Decisions made.
         #[serde(default)]
         decisions: Vec<DecisionRecord>,
+        /// What was recorded of the work.
+        #[serde(default, skip_serializing_if = "TraceEvents::is_empty")]
+        trace: TraceEvents,
     },
+}
+
+impl ChatEvent {
+    /// Adds what was recorded of the work to the last event; the others carry none.
+    #[must_use]
+    pub fn with_trace(mut self, recorded: impl FnOnce() -> TraceEvents) -> Self {
+        if let Self::Done { trace, .. } | Self::Failed { trace, .. } = &mut self {
+            *trace = recorded();
+        }
+        self
+    }
 }
 
 /// Kind of a failed answer.

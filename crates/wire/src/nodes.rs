@@ -15,6 +15,7 @@ use cynode_domain::ids::{IncarnationId, JobId, NodeId, ProjectId, RunId, TaskId,
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::node_labels::NodeLabels;
 use cynode_domain::status::NodeStatus;
+use cynode_domain::trace::TraceContext;
 use serde::{Deserialize, Serialize};
 
 use crate::agent_profiles::AgentAssignment;
@@ -252,6 +253,9 @@ pub struct Assignment {
     /// The cache that the job may use, which survives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheAssignment>,
+    /// The trace that the job belongs to; absent for jobs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
     /// Incarnation that the job is assigned to; no other one starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<IncarnationId>,

@@ -36,6 +36,9 @@ pub struct UpdateProject {
     /// Whether the project accepts new tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
+    /// The group whose members see the tasks and requests of the project, by name or id; empty for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// A project.
@@ -49,6 +52,11 @@ pub struct ProjectView {
     pub display_name: String,
     /// Description.
     pub description: String,
+    /// The handle of its owner.
+    pub owner: String,
+    /// The name of the group whose members see its tasks and requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Whether it is its owner's default project.
     pub is_default: bool,
     /// Whether the project accepts new tasks.

@@ -1,5 +1,7 @@
 //! Submitted work: submit, read, answer, override.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{ProjectId, TaskId};
@@ -15,6 +17,9 @@ use cynode_domain::work_kind::{ProjectKind, WorkKind, WorkScope};
 use serde::{Deserialize, Serialize};
 
 use crate::page::PageQuery;
+
+/// The longest text that a list is searched for.
+pub const MAX_SEARCH_CHARS: usize = 200;
 
 /// `POST /v1/requests`
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
@@ -39,6 +44,9 @@ pub struct SubmitRequest {
     /// The project, by id or slug; the caller's default project when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The profile of the project that its agents work in, by name or id; the default one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Its name; derived from the text when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -80,6 +88,18 @@ pub struct RequestQuery {
     /// Only requests that wait for a person.
     #[serde(default)]
     pub waiting: bool,
+    /// Only requests with this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ShownTaskStatus>,
+    /// Only requests in this phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<RequestPhase>,
+    /// Only requests whose name or text contains this, in any case; at most 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Only requests of the caller; for administrators, who see those of all users.
+    #[serde(default)]
+    pub mine: bool,
 }
 
 impl RequestQuery {
@@ -126,9 +146,18 @@ pub struct RequestView {
     /// What it waits for from a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<PendingQuestion>,
+    /// When it was paused; absent if it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<DateTime<Utc>>,
+    /// The units that people work on, with their handles.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub taken_over: BTreeMap<String, String>,
     /// Answered questions, oldest first. Omitted in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AnsweredQuestion>,
+    /// What a reviewer judges, by number from 1. Omitted in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
     /// Its units, in the order of the plan. Omitted in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<RequestUnitView>,
@@ -178,6 +207,9 @@ pub struct RequestUnitView {
     pub kind: UnitKind,
     pub status: WorkUnitStatus,
     pub role: String,
+    /// The units that must be approved before it starts; of other components, all their units.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
     /// How often it was sent back.
     pub revision_count: u32,
     pub summary: Option<String>,
@@ -195,6 +227,9 @@ pub struct AttemptView {
     pub number: u32,
     pub task_id: TaskId,
     pub status: ShownTaskStatus,
+    /// The agent profile that works on it; absent for the built-in agent, and for steps without an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// What came of it.
     pub result: Option<String>,
     pub created_at: DateTime<Utc>,
@@ -217,4 +252,26 @@ pub struct OverrideRequest {
     pub kind: Option<WorkKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<WorkScope>,
+}
+
+/// `POST /v1/requests/{request}/take-over`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakeOverUnit {
+    /// The unit, such as `impl:auth`.
+    pub unit: String,
+}
+
+/// `POST /v1/requests/{request}/hand-back`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandBackUnit {
+    /// The unit, such as `impl:auth`.
+    pub unit: String,
+    /// The completed task on the same repository whose changes are the result, by id or name; an agent goes on when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What the agent should know; at most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::page::PageQuery;
+use crate::requests::SubmitRequest;
 use crate::tasks::CreateTask;
 
 /// The longest name.
@@ -20,7 +21,8 @@ pub const MAX_PROMPT_BYTES: usize = 64 * 1024;
 /// The most tasks of one due time.
 pub const MAX_DUE_TASKS: usize = 10;
 
-/// `POST /v1/schedules`: one of `cron`, `every_s` and `at`, and one of `prompt` and `task`.
+/// `POST /v1/schedules`: one of `cron`, `every_s` and `at`, and one of `prompt`, `task` and
+/// `request`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSchedule {
@@ -55,6 +57,10 @@ pub struct CreateSchedule {
     #[schemars(with = "Map<String, Value>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<CreateTask>>,
+    /// Work that is submitted unchanged; as in `POST /v1/requests`, without a project. Agents cannot set it.
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<SubmitRequest>>,
     /// Whether it is enabled; true when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -99,6 +105,10 @@ pub struct UpdateSchedule {
     #[schemars(with = "Map<String, Value>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<CreateTask>>,
+    /// The new request. Agents cannot set it.
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<SubmitRequest>>,
     /// Whether it is enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -163,6 +173,9 @@ pub struct ScheduleView {
     /// Task to create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<CreateTask>>,
+    /// The request it submits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<SubmitRequest>>,
     /// Whether it is enabled.
     pub enabled: bool,
     /// Policy for missed due times.

@@ -12,6 +12,8 @@ use crate::page::{MAX_CURSOR_CHARS, MAX_LIMIT, PageQuery};
 pub const MAX_NAME_CHARS: usize = 100;
 /// The longest text of a skill.
 pub const MAX_CONTENT_BYTES: usize = 64 * 1024;
+/// The longest reason of a change.
+pub const MAX_REASON_CHARS: usize = 500;
 
 /// A skill to store.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
@@ -58,6 +60,93 @@ pub struct UpdateSkill {
     /// The group of a group's skill; the owner's one group when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_id: Option<GroupId>,
+    /// Why, for the history.
+    #[schemars(length(max = MAX_REASON_CHARS))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Restores a version of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RollbackSkill {
+    /// The version whose text is restored, as a new version.
+    pub version: i64,
+    /// Why, for the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Releases a skill from quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseSkill {
+    /// Why; recorded in the audit log.
+    pub reason: String,
+}
+
+/// Two versions to compare.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SkillDiffQuery {
+    /// The older version; the one before `to` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<i64>,
+    /// The newer version; the current one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<i64>,
+}
+
+/// The difference between two versions of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct SkillDiffView {
+    /// The older version.
+    pub from: i64,
+    /// The newer version.
+    pub to: i64,
+    /// A unified diff; empty if the texts are equal.
+    pub diff: String,
+}
+
+/// A version of a skill, in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct SkillVersionView {
+    /// The number, from 1.
+    pub version: i64,
+    /// The name that the skill had.
+    pub name: String,
+    /// The SHA-256 of the text, in hex.
+    pub content_sha256: String,
+    /// The user who wrote it; null for the text of a release.
+    pub author: Option<UserId>,
+    /// Why it was written.
+    pub reason: Option<String>,
+    /// When it was written.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A version of a skill with its text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct SkillVersionContentView {
+    /// The version.
+    #[serde(flatten)]
+    pub version: SkillVersionView,
+    /// Its text.
+    pub content: String,
+}
+
+/// Why a skill is in quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct SkillFindingView {
+    /// The id of the rule.
+    pub rule: String,
+    /// The category of the rule.
+    pub category: String,
+    /// Why, for people.
+    pub reason: String,
+    /// The passage.
+    pub text: String,
 }
 
 /// Filters on skills.
@@ -113,6 +202,10 @@ pub struct SkillView {
     pub updated_at: DateTime<Utc>,
     /// User who wrote it last; null for the text of the release.
     pub updated_by: Option<UserId>,
+    /// In lists, present if the scan rejects the text, which is not delivered then: why, for its owner and
+    /// administrators; empty for other readers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<Vec<SkillFindingView>>,
 }
 
 /// A skill with its text.

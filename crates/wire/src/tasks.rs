@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::git::{ChangeSource, TaskRepository};
-use cynode_domain::ids::{JobId, ProjectId, RunId, TaskId};
+use cynode_domain::ids::{JobId, ProfileId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
 use cynode_domain::node_labels::NodeLabels;
 use cynode_domain::plan::{InputMode, StepCriterion};
@@ -59,6 +59,9 @@ pub struct CreateTask {
     /// The project, by id or slug; the caller's default project when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The profile of the project that its agents work in, by name or id; the default one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// Acceptance criteria.
     #[serde(default)]
     pub acceptance_criteria: Vec<Criterion>,
@@ -119,6 +122,9 @@ pub struct CreateTask {
     /// when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Which model the built-in agent uses, in `agent` mode: `fast`, `balanced` or `strong`. `strong` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_hint: Option<String>,
     /// Idempotency key: requests of one user with the same key create one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -194,6 +200,9 @@ pub struct TaskView {
     pub closed: bool,
     /// The project it belongs to.
     pub project_id: ProjectId,
+    /// The profile that its agents work in; absent for the default one of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_id: Option<ProfileId>,
     /// Its newest run.
     pub run_id: Option<RunId>,
     /// Input mode.

@@ -33,6 +33,16 @@ pub enum Approval {
     New,
 }
 
+/// `GET /v1/tools`
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ToolQuery {
+    /// Only tools that an administrator has to approve before they can be called.
+    #[serde(default)]
+    pub unapproved: bool,
+}
+
 /// A tool in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ToolView {

@@ -7,6 +7,7 @@
 //! Invariant: a job directory is removed only after the orchestrator has accepted the result or
 //! rejected it permanently.
 
+mod agent_result;
 mod artifacts;
 mod attachments;
 mod canary;

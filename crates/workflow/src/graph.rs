@@ -67,7 +67,7 @@ pub fn build_task_graph(run: Arc<RunHandle>) -> Result<Graph<WorkflowState>, Gra
 fn verification_edges() -> Vec<GraphEdge<WorkflowState>> {
     vec![
         GraphEdge::when("next_step", DispatchStepNode::NAME, |state: &WorkflowState| {
-            state.is_accepted() && !state.is_at_last_step()
+            state.is_accepted() && !state.is_at_last_step() && !cynode_fault::fault!("WFL-06")
         })
         .then(|state| state.current_step_index += 1),
         GraphEdge::when("all_verified", FinalizeSummaryNode::NAME, WorkflowState::is_accepted),

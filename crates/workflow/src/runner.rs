@@ -13,10 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_domain::ids::HolderId;
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField};
 use cynode_runtime::failpoint;
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
+use cynode_runtime::trace_recorder::log_event;
 use cynode_wire::workflow::{ClaimRun, ClaimView, GrantView};
 use tokio::time::{Instant, sleep};
 
@@ -165,6 +167,9 @@ impl<W: RunnableWorkflow> WorkflowRunner<W> {
             match self.orchestrator.call(&body).await {
                 Ok(ClaimView { grant, more }) => {
                     let grants: Vec<_> = grant.into_iter().chain(more).collect();
+                    if failures > 0 || !was_answered {
+                        log_event(None, TraceActor::Coordinator, &orchestrator_connected());
+                    }
                     failures = 0;
                     was_answered = true;
                     self.readiness.set_ready();
@@ -189,6 +194,12 @@ impl<W: RunnableWorkflow> WorkflowRunner<W> {
             }
         }
     }
+}
+
+fn orchestrator_connected() -> TraceEntry {
+    TraceEntry::new(TraceEventKind::BackendConnected)
+        .with(TraceField::Backend, "orchestrator")
+        .with(TraceField::BackendPurpose, "workflow")
 }
 
 impl<W> std::fmt::Debug for WorkflowRunner<W> {

@@ -1,6 +1,7 @@
 //! Reports of agents to a real project manager: each of the eight types, end to end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use cynode_client::Client;
@@ -27,6 +28,8 @@ struct AgentOnTask {
     client: Client,
     task: TaskId,
     role: &'static str,
+    /// Instructions that replies carried besides their result.
+    heard: Mutex<VecDeque<Value>>,
 }
 
 impl AgentOnTask {
@@ -34,7 +37,9 @@ impl AgentOnTask {
         let mut arguments = json!({ "task_id": self.task, "agentRole": self.role });
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let answer = self.client.mcp_call(tool, &arguments).await;
-        answer.unwrap_or_else(|fault| panic!("{tool}: {fault}")).structured.unwrap()
+        let answer = answer.unwrap_or_else(|fault| panic!("{tool}: {fault}"));
+        self.heard.lock().unwrap().extend(answer.instructions.iter().map(|heard| json!(heard)));
+        answer.structured.unwrap()
     }
 
     async fn report(&self, kind: &str, component: &str, payload: Value) {
@@ -51,7 +56,9 @@ impl AgentOnTask {
     async fn instruction(&self) -> (String, String) {
         let reported = eventually("an instruction", async || {
             let beat = self.call("apmas_heartbeat", json!({ "status": "working" })).await;
-            let reported = beat["instructions"].as_array().unwrap().first().cloned();
+            let listed = beat["instructions"].as_array().unwrap().first().cloned();
+            let carried = self.heard.lock().unwrap().pop_front();
+            let reported = listed.or(carried);
             reported.ok_or_else(|| format!("{} of {} hears nothing", self.role, self.task))
         });
         let reported = reported.await;
@@ -76,13 +83,13 @@ impl AgentTeam {
         let job_id = Some(job_id.await);
         let binding = BindingView { task_id: Some(task), job_id, ..BindingView::default() };
         let client = issue_bound_agent_client(&self.system, AgentType::Sandbox, binding).await;
-        AgentOnTask { client, task, role }
+        AgentOnTask { client, task, role, heard: Mutex::default() }
     }
 
     /// Another agent on the task of an agent, without its own job.
     async fn beside(&self, other: &AgentOnTask, role: &'static str) -> AgentOnTask {
         let client = agent(&self.system, AgentType::Pa, Some(other.task)).await;
-        AgentOnTask { client, task: other.task, role }
+        AgentOnTask { client, task: other.task, role, heard: Mutex::default() }
     }
 
     async fn unit(&self, task: TaskId, unit: &str) -> Value {

@@ -8,6 +8,7 @@ use cynode_domain::verification::VerificationStatus;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::page::PageQuery;
 use cynode_wire::tasks::{CreateTask, LogQuery, TaskView};
+use cynode_wire::traces::{TraceQuery, TraceSpanKind};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -95,6 +96,30 @@ async fn an_agent_repairs_a_file_and_rules_verify_the_result() {
     // The log is the transcript.
     let logs = system.client.task_logs(&task.id.to_string(), &LogQuery::default()).await.unwrap();
     assert!(json!(logs).to_string().contains("edit_file"), "{logs:?}");
+    assert_steps_are_in_the_trace(&system, &task).await;
+}
+
+/// The steps of the agent are in the trace of the request, below its job, with tool, step and reason for stopping.
+async fn assert_steps_are_in_the_trace(system: &System, task: &TaskView) {
+    let trace = system.client.run_get(&task.task_name).await.unwrap().run.trace_id;
+    let view = system.client.trace_get(trace, &TraceQuery::default()).await.unwrap();
+    let job = view.spans.iter().find(|span| span.kind == TraceSpanKind::Job).unwrap();
+    let of_agent =
+        view.spans.iter().filter(|span| span.detail.starts_with("sandbox_agent profile=default"));
+    let events: Vec<_> = of_agent.collect();
+    assert!(events.iter().all(|event| event.parent_id.as_ref() == Some(&job.id)), "{events:#?}");
+    let of_kind = |name: &str| events.iter().filter(|it| it.name == name).collect::<Vec<_>>();
+    let finished: Vec<_> = of_kind("step_finished").iter().map(|it| it.detail.clone()).collect();
+    let tools = ["read_file", "edit_file", "run_command", "finish"];
+    assert_eq!(finished.len(), tools.len(), "{events:#?}");
+    for (index, (detail, tool)) in finished.iter().zip(tools).enumerate() {
+        assert!(detail.contains(&format!("step={index} tool={tool}")), "{finished:?}");
+    }
+    let stopped = of_kind("execution_stopped");
+    assert_eq!(stopped.len(), 1, "{events:#?}");
+    assert!(stopped[0].detail.contains("stop=goal_met"), "{stopped:?}");
+    let shown = system.cynork(&["trace", "show", "--task", &task.task_name]).expect_success();
+    assert!(shown.stdout.contains("tool=edit_file"), "{}", shown.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,11 +37,16 @@ impl TestBrowser {
         browser.session += "/session/";
         browser.session += &id;
         // Windows have a minimum width, phones do not.
+        browser.resize(width, height).await;
+        browser
+    }
+
+    /// Sets the size of the page.
+    pub(crate) async fn resize(&self, width: u32, height: u32) {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         let size = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": size });
-        browser.send_command("/goog/cdp/execute", size).await.unwrap();
-        browser
+        self.send_command("/goog/cdp/execute", size).await.unwrap();
     }
 
     /// Creates a session and returns its id. The driver aborts a Chromium that starts slowly; it is

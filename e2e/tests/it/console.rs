@@ -18,10 +18,10 @@ use crate::browser::TestBrowser;
 use crate::programs::binary_path;
 use crate::system::{PATIENCE, System, SystemDatabase};
 
-const PASSWORD: &str = "correct horse battery";
+pub(crate) const PASSWORD: &str = "correct horse battery";
 /// Points of a phone, and of a small laptop.
-const PHONE: (u32, u32) = (390, 844);
-const LAPTOP: (u32, u32) = (1280, 800);
+pub(crate) const PHONE: (u32, u32) = (390, 844);
+pub(crate) const LAPTOP: (u32, u32) = (1280, 800);
 
 /// Records the status messages of the page, which disappear after a while.
 const LISTEN: &str = "window.told = []; \
@@ -29,7 +29,7 @@ const LISTEN: &str = "window.told = []; \
       addedNodes.forEach((notice) => window.told.push(notice.innerText)))) \
     .observe(document.getElementById('notices'), { childList: true });";
 
-async fn signed_in(
+pub(crate) async fn signed_in(
     system: &System,
     size: (u32, u32),
     (handle, password): (&str, &str),
@@ -45,7 +45,7 @@ async fn signed_in(
 }
 
 /// Waits until a status message contains `words`.
-async fn wait_for_status_message(browser: &TestBrowser, words: &str) {
+pub(crate) async fn wait_for_status_message(browser: &TestBrowser, words: &str) {
     let begun = Instant::now();
     loop {
         let reported = browser.run("return window.told.join('\\n')").await;
@@ -57,7 +57,55 @@ async fn wait_for_status_message(browser: &TestBrowser, words: &str) {
     }
 }
 
-fn admin_password(system: &System) -> String {
+/// Opens an address of the console.
+pub(crate) async fn open(browser: &TestBrowser, address: &str) {
+    browser.run(&format!("location.hash = {}", json!(address))).await;
+}
+
+/// Opens a page that is behind a button of the navigation on a phone.
+async fn open_behind_more(browser: &TestBrowser, page: &str) {
+    browser.click(".more-pages").await;
+    browser.click(&format!("#other-pages a[href='#/{page}']")).await;
+}
+
+/// Fails if the page scrolls sideways, if a control has no name for a screen reader, if the page has not exactly one main
+/// heading or repeats an id, or if text of a user became an element or ran.
+pub(crate) async fn assert_sound(browser: &TestBrowser, place: &str) {
+    let wide = "return [...document.querySelectorAll('main *, #bar *')] \
+        .filter((node) => document.documentElement.scrollWidth > innerWidth \
+            && node.getBoundingClientRect().right > innerWidth + 1) \
+        .map((node) => `${node.tagName}.${node.className}`).join(' ')";
+    assert_eq!(browser.run(wide).await, "", "{place} scrolls sideways");
+    let nameless = "const named = (node) => node.ariaLabel?.trim() \
+            || [...(node.labels ?? [])].some((label) => label.innerText.trim()) \
+            || (node.matches('a, button, summary') && node.innerText.trim()); \
+        return [...document.querySelectorAll('a[href], button, input, select, textarea, summary')] \
+            .filter((node) => node.checkVisibility() && !named(node)) \
+            .map((node) => node.outerHTML).join(' ')";
+    assert_eq!(browser.run(nameless).await, "", "{place}: controls without a name");
+    let headings = "return document.querySelectorAll('main h1').length";
+    assert_eq!(browser.run(headings).await, 1, "{place}: main headings");
+    let repeated = "const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id); \
+        return ids.filter((id, index) => ids.indexOf(id) !== index).join(' ')";
+    assert_eq!(browser.run(repeated).await, "", "{place}: repeated ids");
+    let made = "return document.querySelectorAll('main img, dialog img, main script').length";
+    assert_eq!(browser.run(made).await, 0, "{place}: text became an element");
+    let name = browser.run("return document.title").await;
+    assert!(!name.as_str().unwrap_or_default().contains("481"), "{place}: text ran: {name}");
+}
+
+pub(crate) async fn wait_until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}: too long");
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(crate) fn admin_password(system: &System) -> String {
     fs::read_to_string(system.data_dir().join("admin.password")).unwrap().trim().to_owned()
 }
 
@@ -139,6 +187,7 @@ async fn an_administrator_turns_a_tool_off_in_the_console_and_its_calls_are_refu
     let listed = wait_for_result(&system, token.trim(), "node.list", json!({})).await;
     assert!(listed["structuredContent"]["items"].is_array(), "{listed}");
 
+    browser.click("#pages a[href='#/tools']").await;
     browser.click("[data-tool='node.list'] [role=switch]").await;
     wait_for_status_message(&browser, "node.list is now off.").await;
 
@@ -159,7 +208,7 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
     let user = create_user(&system, "ada").await;
     let browser = signed_in(&system, PHONE, ("ada", PASSWORD)).await;
 
-    browser.click("#pages a[href='#/servers']").await;
+    open_behind_more(&browser, "servers").await;
     browser.click(".head button").await;
     browser.type_into("[name=slug]", "mine").await;
     browser.type_into("[name=command]", fixture.to_str().unwrap()).await;
@@ -177,14 +226,13 @@ async fn a_user_installs_a_server_in_the_console_and_sets_the_scope_of_its_tool(
     assert_eq!(wait_for_denial(&system, &token, "mine.echo", arguments).await, "unknown");
     let controls = "return document.querySelectorAll(
         '[data-tool^=\"node.\"] [role=switch], [data-tool^=\"node.\"] select').length";
-    browser.click("#pages a[href='#/tools']").await;
+    open_behind_more(&browser, "tools").await;
     browser.wait_for_text("[data-tool='node.list']", "node.list").await;
     assert_eq!(browser.run(controls).await, 0, "a user is offered what is not theirs to change");
     browser.click("[data-tool='mine.echo'] [role=switch]").await;
     wait_for_status_message(&browser, "mine.echo is now off").await;
     assert!(!client.tool_get("mine.echo").await.unwrap().tool.enabled);
-    let wide = "return document.documentElement.scrollWidth > innerWidth";
-    assert_eq!(browser.run(wide).await, false, "the page scrolls sideways");
+    assert_sound(&browser, "tools").await;
 }
 
 #[tokio::test]
@@ -228,6 +276,7 @@ async fn a_changed_tool_is_read_as_text_in_the_console_and_works_again_once_appr
     wait_for_approval(&system, Approval::Changed).await;
     let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
 
+    browser.click("[data-item=tool] a").await;
     browser.click("[data-tool='shy.add'] .warn").await;
     browser.wait_for_text("dialog del", "- Adds.").await;
     browser.wait_for_text("dialog ins", &format!("+ {words}")).await;
@@ -237,6 +286,8 @@ async fn a_changed_tool_is_read_as_text_in_the_console_and_works_again_once_appr
     wait_for_status_message(&browser, "shy.add is approved").await;
 
     wait_for_approval(&system, Approval::Approved).await;
+    browser.click("#pages a[href='#/home']").await;
+    browser.wait_for_text(".nothing", "Nothing waits for you.").await;
 }
 
 /// A server with one tool, whose description is `words`.

@@ -14,7 +14,7 @@ const SECRET: &str = "plugh-4711-open-sesame";
 const REQUEST: &str = "Greet the world from a village";
 
 /// The regular files below a directory that contain a text.
-fn files_with(directory: &Path, text: &str) -> Vec<PathBuf> {
+pub(crate) fn files_with(directory: &Path, text: &str) -> Vec<PathBuf> {
     let contains = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     let mut found = vec![];
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -11,6 +11,7 @@
 //! - `<!-- test: skip, REASON -->`: the block is not run, such as one that downloads something.
 //! - `<!-- test: stop -->`: its command does not end; the test stops it after its first output.
 //! - `<!-- test: expect TEXT -->`: the commands of the block print this text.
+//! - `<!-- test: exit CODE -->`: the commands of the block end with this code.
 
 mod blocks;
 
@@ -100,6 +101,7 @@ impl DocumentReader {
     async fn run_until_as_documented(
         &self,
         command: &DocumentedCommand,
+        code: i32,
         at: &str,
     ) -> ProgramOutput {
         let begun = Instant::now();
@@ -107,7 +109,7 @@ impl DocumentReader {
             let said = ProgramOutput::from(self.shell_command(&command.line).output().unwrap());
             let expected = command.expected_error();
             let is_fine = match &expected {
-                None => said.code == 0,
+                None => said.code == code,
                 Some(words) => {
                     assert_ne!(said.code, 0, "{at} succeeds, and is shown to fail: {said:?}");
                     said.stderr.contains(words)
@@ -141,19 +143,20 @@ impl DocumentReader {
     async fn run_block(&self, document: &str, block: &CommandBlock) {
         let at = |line: usize| format!("{document}:{line}");
         let (mut printed, mut expected) = (String::new(), vec![]);
-        let mut is_stopped = false;
+        let (mut is_stopped, mut code) = (false, 0);
         for mark in &block.marks {
             match mark {
                 BlockMark::Skip => return,
                 BlockMark::Stop => is_stopped = true,
                 BlockMark::Expect(text) => expected.push(text.clone()),
+                BlockMark::Exit(other) => code = *other,
             }
         }
         for command in &block.commands {
             if is_stopped {
                 self.run_and_stop(command, &at(command.number)).await;
             } else {
-                let said = self.run_until_as_documented(command, &at(command.number)).await;
+                let said = self.run_until_as_documented(command, code, &at(command.number)).await;
                 printed.extend([said.stdout, said.stderr]);
             }
         }

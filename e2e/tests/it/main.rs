@@ -2,6 +2,8 @@
 //! Start at [`system::System`], a `cynode up` in its own directory.
 
 #[cfg(test)]
+mod agent_kills;
+#[cfg(test)]
 mod agent_reports;
 #[cfg(test)]
 mod agent_tools;
@@ -23,6 +25,12 @@ mod chat;
 mod checks;
 #[cfg(test)]
 mod console;
+#[cfg(test)]
+mod console_knowledge;
+#[cfg(test)]
+mod console_projects;
+#[cfg(test)]
+mod console_requests;
 mod continuing;
 #[cfg(test)]
 mod conversation;
@@ -34,6 +42,8 @@ mod crashes;
 mod credentials;
 #[cfg(test)]
 mod damage;
+#[cfg(test)]
+mod deliberate_faults;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
@@ -55,6 +65,10 @@ mod history;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
+mod knowledge;
+#[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod offline;
@@ -65,9 +79,17 @@ mod processes;
 #[cfg(test)]
 mod programs;
 #[cfg(test)]
+mod project_contexts;
+#[cfg(test)]
 mod project_manager;
 #[cfg(test)]
+mod pull_requests;
+#[cfg(test)]
 mod repositories;
+#[cfg(test)]
+mod request_control;
+#[cfg(test)]
+mod request_scenarios;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
@@ -91,6 +113,8 @@ mod system;
 mod terminal;
 #[cfg(test)]
 mod third_party_agents;
+#[cfg(test)]
+mod traces;
 #[cfg(test)]
 mod up;
 #[cfg(test)]

@@ -59,6 +59,16 @@ pub(crate) fn find_mentioning(directory: &Path) -> Vec<i32> {
     list_processes().into_iter().filter(mentions).collect()
 }
 
+/// The mounts of any process, this one included, whose description mentions `text`; each with the id of the process.
+pub(crate) fn find_with_mounts_of(text: &str) -> Vec<String> {
+    let of_one = |pid: i32| {
+        let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+        let lines = mounts.lines().filter(|line| line.contains(text));
+        lines.map(|line| format!("{pid}: {line}")).collect::<Vec<_>>()
+    };
+    list_processes().into_iter().flat_map(of_one).collect()
+}
+
 /// The parent of a process.
 fn parent(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -20,7 +20,7 @@ use crate::work::{commands, create_task_once, wait_until_closed};
 
 /// Prompts for a plan, and for a judgement.
 pub(crate) const PLANNING: &str = "Plan the commands that fulfil";
-const JUDGING: &str = "Judge each criterion by the evidence";
+pub(crate) const JUDGING: &str = "Judge each criterion by the evidence";
 /// Prompt for another command.
 const REPLANNING: &str = "A step of a plan was not accepted";
 /// A person's additional context for the project manager.
@@ -47,7 +47,7 @@ pub(crate) fn plan_answer(lines: &[&str]) -> Answer {
     Answer::tool_call("respond", plan)
 }
 
-fn judgement_answer(status: &str) -> Answer {
+pub(crate) fn judgement_answer(status: &str) -> Answer {
     let judgement =
         json!({ "criterion": 0, "status": status, "reason": "as seen", "suggestion": "" });
     Answer::tool_call("respond", json!({ "judgements": [judgement] }))
@@ -57,7 +57,7 @@ pub(crate) fn prompt_task(text: &str) -> CreateTask {
     serde_json::from_value(json!({ "input_mode": "prompt", "prompt": text })).unwrap()
 }
 
-fn with_prose_criterion(mut body: CreateTask, criterion: &str) -> CreateTask {
+pub(crate) fn with_prose_criterion(mut body: CreateTask, criterion: &str) -> CreateTask {
     let criteria = json!([{ "kind": "text", "description": criterion }]);
     body.acceptance_criteria = serde_json::from_value(criteria).unwrap();
     body

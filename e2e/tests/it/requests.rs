@@ -9,18 +9,16 @@ use cynode_domain::status::ShownTaskStatus;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::events::EventQuery;
 use cynode_wire::requests::{AnswerRequest, RequestView, SubmitRequest};
-use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::processes::send_signal;
 use crate::repositories::git;
 use crate::system::{PATIENCE, System, SystemDatabase};
 
-const DARK_MODE: &str = "Add dark mode toggle to settings page";
+pub(crate) const DARK_MODE: &str = "Add dark mode toggle to settings page";
 /// Prompts of decisions.
-const KIND: &str = "What kind of work is this request";
-const SCOPE: &str = "Assess this work's scope";
-const COMPONENTS: &str = "Split this work";
+pub(crate) const KIND: &str = "What kind of work is this request";
+pub(crate) const SCOPE: &str = "Assess this work's scope";
+pub(crate) const COMPONENTS: &str = "Split this work";
 
 /// A small web project with a test.
 fn create_project(home: &Path) -> PathBuf {
@@ -42,11 +40,13 @@ fn create_project(home: &Path) -> PathBuf {
 }
 
 /// A system with a scripted model whose node allows the project.
-async fn system_with_project(provider: &ScriptedProvider) -> (System, tempfile::TempDir, PathBuf) {
+pub(crate) async fn system_with_project(
+    provider: &ScriptedProvider,
+) -> (System, tempfile::TempDir, PathBuf) {
     system_on(SystemDatabase::Embedded, provider).await
 }
 
-async fn system_on(
+pub(crate) async fn system_on(
     database: SystemDatabase,
     provider: &ScriptedProvider,
 ) -> (System, tempfile::TempDir, PathBuf) {
@@ -64,29 +64,29 @@ async fn system_on(
     (system, home, remote)
 }
 
-fn submission(text: &str, remote: &Path) -> SubmitRequest {
+pub(crate) fn submission(text: &str, remote: &Path) -> SubmitRequest {
     serde_json::from_value(json!({ "text": text, "repository": { "url": remote } })).unwrap()
 }
 
-fn run(command: &str) -> Answer {
+pub(crate) fn run(command: &str) -> Answer {
     Answer::tool_call("run_command", json!({ "command": command }))
 }
 
-fn finish(summary: &str) -> Answer {
+pub(crate) fn finish(summary: &str) -> Answer {
     Answer::tool_call("finish", json!({ "summary": summary, "evidence": [] }))
 }
 
-fn decide(answer: serde_json::Value) -> Answer {
+pub(crate) fn decide(answer: serde_json::Value) -> Answer {
     Answer::tool_call("respond", answer)
 }
 
 /// The turns of a reviewer that leaves this report.
-fn review(report: &serde_json::Value) -> [Answer; 2] {
+pub(crate) fn review(report: &serde_json::Value) -> [Answer; 2] {
     let write = format!("cat > \"$CYNODE_ARTIFACTS_DIR/review.json\" <<'EOF'\n{report}\nEOF");
     [run(&write), finish("reviewed")]
 }
 
-fn approved() -> serde_json::Value {
+pub(crate) fn approved() -> serde_json::Value {
     json!({
         "verdict": "approved", "summary": "it works",
         "criteria": [{ "number": 1, "isMet": true, "evidence": "settings.html:2" }],
@@ -94,7 +94,7 @@ fn approved() -> serde_json::Value {
     })
 }
 
-fn rejected() -> serde_json::Value {
+pub(crate) fn rejected() -> serde_json::Value {
     json!({
         "verdict": "changes_requested", "summary": "the choice is lost",
         "criteria": [{ "number": 1, "isMet": true, "evidence": "settings.html:2" }],
@@ -103,7 +103,7 @@ fn rejected() -> serde_json::Value {
 }
 
 /// Scripts the decisions about a small feature.
-fn script_decisions(provider: &ScriptedProvider) {
+pub(crate) fn script_decisions(provider: &ScriptedProvider) {
     provider
         .when(KIND, decide(json!({ "kind": "feature_request", "reason": "a specific addition" })));
     let scope = json!({
@@ -112,7 +112,7 @@ fn script_decisions(provider: &ScriptedProvider) {
     provider.when(SCOPE, decide(scope));
 }
 
-async fn wait_for(
+pub(crate) async fn wait_for(
     system: &System,
     name: &str,
     is_reached: impl Fn(&RequestView) -> bool,
@@ -130,12 +130,12 @@ async fn wait_for(
     }
 }
 
-async fn wait_until_ended(system: &System, name: &str) -> RequestView {
+pub(crate) async fn wait_until_ended(system: &System, name: &str) -> RequestView {
     wait_for(system, name, |view| view.ended_at.is_some()).await
 }
 
 /// The events of a request: kind and what they are about, in order.
-async fn trace(system: &System, view: &RequestView) -> Vec<String> {
+pub(crate) async fn trace(system: &System, view: &RequestView) -> Vec<String> {
     let query = EventQuery { task: Some(view.id.to_string()), after: Some("0".to_owned()) };
     let mut stream = system.client.events(&query, None).await.unwrap();
     let mut lines = vec![];
@@ -154,7 +154,7 @@ async fn trace(system: &System, view: &RequestView) -> Vec<String> {
         {
             line = format!("{line} {result}");
         }
-        let is_end = event.kind == "request.completed";
+        let is_end = ["request.completed", "task.closed failed"].contains(&line.as_str());
         lines.push(line);
         if is_end {
             break;
@@ -164,7 +164,7 @@ async fn trace(system: &System, view: &RequestView) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dark_mode_toggle_goes_from_a_sentence_to_a_branch() {
+async fn an_agent_is_given_the_project_and_minor_issues_are_noted() {
     let provider = ScriptedProvider::start();
     let (system, _home, remote) = system_with_project(&provider).await;
     script_decisions(&provider);
@@ -188,74 +188,6 @@ async fn a_dark_mode_toggle_goes_from_a_sentence_to_a_branch() {
     for text in ["preferences.html", "sh tests/run.sh all", "Static pages, one file each."] {
         assert!(provider.has_received(text), "{text}");
     }
-    assert_eq!(
-        trace(&system, &view).await,
-        [
-            "request.submitted",
-            "request.classified feature_request",
-            "request.attempt_started context",
-            "request.attempt_ended context done",
-            "request.context_read",
-            "work_unit.changed impl:main assigned",
-            "request.planned small",
-            "work_unit.changed impl:main in_progress",
-            "request.attempt_started impl:main",
-            "work_unit.changed impl:main routed",
-            "work_unit.changed review:main assigned",
-            "request.attempt_ended impl:main done",
-            "work_unit.changed review:main in_progress",
-            "request.attempt_started review:main",
-            "work_unit.changed impl:main completed",
-            "work_unit.changed review:main completed",
-            "work_plan.completed",
-            "request.attempt_ended review:main approved",
-            "request.phase_changed delivering",
-            "request.attempt_started integrate",
-            "request.attempt_ended integrate done",
-            "request.attempt_started push",
-            "request.attempt_ended push done",
-            "task.closed completed",
-            "request.completed",
-        ]
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rejected_change_is_revised_and_reviewed_again() {
-    let provider = ScriptedProvider::start();
-    let (system, _home, remote) = system_on(SystemDatabase::Postgres, &provider).await;
-    script_decisions(&provider);
-    provider.when_in_turn(
-        "# Implement main",
-        [
-            // The test of the project fails at first, which the agent is told when it wants to end.
-            run("echo '<input type=checkbox id=dark>' > settings.html"),
-            finish("added the toggle"),
-            run("printf '<h1>Settings</h1>\\n<input type=checkbox id=dark>\\n' > settings.html"),
-            finish("kept the heading"),
-            run("echo '<script>localStorage</script>' >> settings.html"),
-            finish("stored the choice"),
-        ],
-    );
-    provider
-        .when_in_turn("# Review main", review(&rejected()).into_iter().chain(review(&approved())));
-
-    let submitted = system.client.request_submit(&submission(DARK_MODE, &remote)).await.unwrap();
-    let view = wait_until_ended(&system, &submitted.name).await;
-
-    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
-    let page = git(
-        &remote,
-        &["show", &format!("{}:settings.html", view.delivery.clone().unwrap().branch)],
-    );
-    assert_eq!(
-        page,
-        "<h1>Settings</h1>\n<input type=checkbox id=dark>\n<script>localStorage</script>"
-    );
-    let unit = view.units.iter().find(|unit| unit.id == "impl:main").unwrap();
-    assert_eq!((unit.revision_count, unit.attempts.len()), (1, 2), "{unit:#?}");
-    assert!(provider.has_received("the choice is lost on reload"), "the issue reaches the doer");
-    assert!(provider.has_received("use localStorage"), "and how to fix it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,7 +247,7 @@ async fn a_reviewer_that_changes_files_approves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_keeps_failing_is_escalated_and_a_hint_helps_it() {
+async fn a_question_is_in_the_inbox_and_the_third_attempt_has_less_to_do() {
     let provider = ScriptedProvider::start();
     let (system, _home, remote) = system_with_project(&provider).await;
     script_decisions(&provider);
@@ -341,84 +273,6 @@ async fn an_agent_that_keeps_failing_is_escalated_and_a_hint_helps_it() {
     let view = wait_until_ended(&system, &submitted.name).await;
     assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
     assert!(provider.has_received("Keep the heading line"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn components_are_built_in_parallel_and_merged_in_order() {
-    let provider = ScriptedProvider::start();
-    let (system, _home, remote) = system_with_project(&provider).await;
-    provider.when(KIND, decide(json!({ "kind": "new_project", "reason": "a brief" })));
-    let component = |name: &str, dependencies: &[&str]| {
-        json!({
-            "name": name, "description": format!("The {name}"), "priority": 0, "dependencies": dependencies,
-            "skipDesign": true, "skipReview": false,
-        })
-    };
-    let components =
-        [component("store", &[]), component("api", &["store"]), component("pages", &[])];
-    provider.when(COMPONENTS, decide(json!({ "components": components })));
-    for name in ["store", "api", "pages"] {
-        let spec =
-            format!("mkdir -p docs/specs/components; echo spec > docs/specs/components/{name}.md");
-        provider.when_in_turn(&format!("# Specify {name}"), [run(&spec), finish("specified")]);
-        // Each changes a file of its own and a line of a shared one.
-        let work = format!("test -s docs/specs/components/{name}.md && echo {name} > {name}.txt");
-        provider.when_in_turn(&format!("# Implement {name}"), [run(&work), finish("implemented")]);
-        provider.when_in_turn(&format!("# Review {name}"), review(&approved()));
-    }
-    let brief = "# Shop\n\nA shop with a store, an api and pages.";
-    let mut body = submission(brief, &remote);
-    body.is_brief = true;
-
-    let submitted = system.client.request_submit(&body).await.unwrap();
-    let view = wait_until_ended(&system, &submitted.name).await;
-
-    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
-    assert_eq!(view.units.len(), 12, "three components of four units: {view:#?}");
-    let branch = view.delivery.clone().unwrap().branch;
-    let files = git(&remote, &["ls-tree", "-r", "--name-only", branch.as_str()]);
-    for name in ["store", "api", "pages"] {
-        assert!(files.contains(&format!("{name}.txt")), "{files}");
-    }
-    // The api began after the store was complete; the pages did not wait for it.
-    let begun =
-        |unit: &str| view.units.iter().find(|row| row.id == unit).unwrap().attempts[0].task_id;
-    assert!(begun("spec:api") > begun("review:store"), "{view:#?}");
-    assert!(begun("spec:pages") < begun("review:store"), "{view:#?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn killed_processes_change_nothing_about_the_result() {
-    let provider = ScriptedProvider::start();
-    let (system, _home, remote) = system_with_project(&provider).await;
-    script_decisions(&provider);
-    // An answer that is under way when a process is killed is lost, so that each is scripted more than once.
-    let add = |turn: u32| {
-        let line = "grep -q id=dark settings.html || echo '<input type=checkbox id=dark>' >> settings.html";
-        run(&format!("sleep 0.{turn}; {line}"))
-    };
-    let turns = (4..9).map(add).chain(vec![finish("added the toggle"); 6]);
-    provider.when_in_turn("# Implement main", turns);
-    let reviews = (0..6).flat_map(|_| review(&approved()));
-    provider.when_in_turn("# Review main", reviews);
-    let submitted = system.client.request_submit(&submission(DARK_MODE, &remote)).await.unwrap();
-
-    for role in ["orchestrator", "runner", "pma", "node", "orchestrator"] {
-        tokio::time::sleep(Duration::from_millis(700)).await;
-        send_signal(system.wait_for_role(role).await, Signal::SIGKILL);
-        system.wait_until_ready().await;
-    }
-
-    let view = wait_until_ended(&system, &submitted.name).await;
-    assert_eq!(view.status, ShownTaskStatus::Completed, "{view:#?}");
-    let page = git(
-        &remote,
-        &["show", &format!("{}:settings.html", view.delivery.clone().unwrap().branch)],
-    );
-    assert_eq!(page.matches("id=dark").count(), 1, "{page}");
-    let log =
-        git(&remote, &["rev-list", "--count", &format!("main..{}", view.delivery.unwrap().branch)]);
-    assert_eq!(log, "1", "one commit");
 }
 
 #[tokio::test(flavor = "multi_thread")]

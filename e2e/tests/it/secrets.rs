@@ -27,7 +27,7 @@ async fn start_system_with_provider(provider: &ScriptedProvider) -> System {
 }
 
 /// The logs of all processes of a system.
-fn read_logs_below(dir: &Path) -> String {
+pub(crate) fn read_logs_below(dir: &Path) -> String {
     let mut logs = String::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();

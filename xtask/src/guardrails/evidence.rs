@@ -77,6 +77,17 @@ impl Evidence {
         Self::from_outcomes(report.cases.iter().map(|case| (case.full_name(), case.outcome)))
     }
 
+    /// The tests that `cargo nextest list --message-format json` names and that would run.
+    pub fn listed_tests(json: &str) -> Result<Vec<ListedTest>> {
+        let list: List =
+            serde_json::from_str(json).context("the list of tests is not as expected")?;
+        let tests = list.suites.into_iter().flat_map(|(binary, suite)| {
+            let runs = suite.testcases.into_iter().filter(|(_, case)| !case.ignored);
+            runs.map(move |(name, _)| ListedTest { binary: binary.clone(), name })
+        });
+        Ok(tests.collect())
+    }
+
     /// The tests that `cargo nextest list --message-format json` names.
     pub fn of_list(json: &str) -> Result<Self> {
         let list: List =
@@ -95,10 +106,9 @@ impl Evidence {
     /// One name may stand for several tests, such as a law that every backend obeys; then all of
     /// them must pass.
     pub fn find(&self, name: &str) -> Finding {
-        let suffix = format!("::{name}");
         let mut known = false;
         for (test, outcome) in &self.tests {
-            if test != name && !test.ends_with(&suffix) {
+            if !is_end_of_path(test, name) {
                 continue;
             }
             known = true;
@@ -117,6 +127,36 @@ impl Evidence {
             "the report of a run"
         }
     }
+}
+
+/// A test that a build has.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListedTest {
+    /// The test binary, such as `cynode-node::it`.
+    pub binary: String,
+    /// The test's path in the binary.
+    pub name: String,
+}
+
+impl ListedTest {
+    /// The binary and the path, joined.
+    pub fn full_name(&self) -> String {
+        format!("{}::{}", self.binary, self.name)
+    }
+
+    /// Whether `name`, as a requirement gives it, stands for this test.
+    pub fn is_named(&self, name: &str) -> bool {
+        is_end_of_path(&self.full_name(), name)
+    }
+
+    /// The nextest filter that selects this test alone.
+    pub fn filter(&self) -> String {
+        format!("(binary_id(={}) & test(={}))", self.binary, self.name)
+    }
+}
+
+fn is_end_of_path(path: &str, name: &str) -> bool {
+    path == name || path.strip_suffix(name).is_some_and(|rest| rest.ends_with("::"))
 }
 
 #[derive(Deserialize)]

@@ -42,6 +42,12 @@ pub struct Requirement {
     /// What is missing, for a partial one.
     #[serde(default)]
     pub note: Option<String>,
+    /// What `fault!` with this id breaks, if it is in the code.
+    #[serde(default)]
+    pub fault: Option<String>,
+    /// The packages whose tests notice that fault.
+    #[serde(default)]
+    pub fault_packages: Vec<String>,
 }
 
 /// How binding a requirement is.
@@ -97,13 +103,13 @@ impl Requirements {
         let mut faults = Vec::new();
         for row in &self.rows {
             if !known.contains(&row.id) {
-                faults.push(row.fault(
+                faults.push(row.fault_at(
                     "is not in the catalogue",
                     "correct the id, or add it to xtask/src/guardrails/catalogue.rs",
                 ));
             }
             if !seen.insert(row.id.clone()) {
-                faults.push(row.fault("stands twice", "keep one row"));
+                faults.push(row.fault_at("stands twice", "keep one row"));
             }
         }
         faults.extend(known.difference(&seen).map(|id| {
@@ -149,23 +155,35 @@ impl Requirement {
     fn check(&self, evidence: &Evidence) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.text.trim().is_empty() {
-            faults.push(self.fault("says nothing", "write its text"));
+            faults.push(self.fault_at("says nothing", "write its text"));
         }
         if self.state == State::Done && self.tests.is_empty() {
-            faults.push(self.fault(
+            faults.push(self.fault_at(
                 "is done but names no test",
                 "name the tests that prove it, or set its state back",
             ));
         }
         if self.state == State::Partial && self.note.is_none() {
-            faults.push(self.fault("is partial without saying what is missing", "add a note"));
+            faults.push(self.fault_at("is partial without saying what is missing", "add a note"));
+        }
+        if self.fault.is_some() == self.fault_packages.is_empty() {
+            faults.push(self.fault_at(
+                "declares a fault without packages, or packages without a fault",
+                "give both: what `fault!` breaks, and the packages whose tests notice it",
+            ));
+        }
+        if self.fault.is_some() && self.tests.is_empty() {
+            faults.push(self.fault_at("declares a fault but names no test", "name the tests"));
         }
         faults.extend(self.tests.iter().filter_map(|test| match evidence.find(test) {
             Finding::Proves => None,
-            Finding::Unknown => Some(
-                self.fault(&format!("names test {test}, which does not exist"), "correct the name"),
-            ),
-            Finding::DidNotPass { test, outcome } => Some(self.fault(
+            Finding::Unknown => {
+                Some(self.fault_at(
+                    &format!("names test {test}, which does not exist"),
+                    "correct the name",
+                ))
+            }
+            Finding::DidNotPass { test, outcome } => Some(self.fault_at(
                 &format!("rests on test {test}, which {outcome}"),
                 "repair the test or what it tests",
             )),
@@ -173,7 +191,7 @@ impl Requirement {
         faults
     }
 
-    fn fault(&self, what: &str, remedy: &str) -> Fault {
+    fn fault_at(&self, what: &str, remedy: &str) -> Fault {
         Fault::new(format!("{FILE} {}", self.id), what, remedy)
     }
 }
@@ -276,6 +294,20 @@ mod tests {
     #[test]
     fn a_partial_requirement_says_what_is_missing() {
         assert!(with_row("partial", "[]", &nothing())[0].contains("add a note"));
+    }
+
+    #[test]
+    fn a_fault_has_packages_and_tests_that_notice_it() {
+        let declare = |lines: &str| {
+            let declared = row("WFL-01", "planned", "[]") + lines;
+            faults(|text| text.replace(&row("WFL-01", "planned", "[]"), &declared), &nothing())
+        };
+
+        let lonely = declare("fault = \"it fails\"\n");
+        let without_tests = declare("fault = \"it fails\"\nfault_packages = [\"cynode-x\"]\n");
+
+        assert!(lonely[0].contains("declares a fault without packages"), "{lonely:?}");
+        assert!(without_tests[0].contains("declares a fault but names no test"));
     }
 
     #[test]

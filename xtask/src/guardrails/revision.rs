@@ -1,55 +1,76 @@
-//! The guardrails change as one: rules, checker and changelog carry the same revision.
+//! The guardrails change as one: rules, checker, demands and changelog carry the same revision.
 //!
-//! The digest covers the text of `AGENTS.md` and the code of the checker with its lists, without its
-//! tests and without this file, which holds the digests. A change to either fails until a revision
-//! is appended to `REVISIONS`, to `AGENTS.md` and, with its digest, to `CHANGELOG.md`.
+//! The digest covers the text of `AGENTS.md`, what every requirement demands (its id, seed, level and text),
+//! and the checker: all of its files, with this one and their tests. A change to any of them fails until a revision
+//! is appended to `revisions.toml`, to `AGENTS.md` and, with its digest, to `CHANGELOG.md`.
 
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use super::requirements::Requirements;
 use crate::fault::Fault;
 
-/// Every revision with its digest, the oldest first. A new revision is appended; no entry is edited.
-const REVISIONS: &[(u32, &str)] = &[
-    (1, "2cfbde5139f20b321883529c837126ba372dca4fa583b8300c621eb3a8c382dc"),
-    (2, "601c6931a80260090f29fec239f59e95f6ecc547f1aaced312cee76e8714f943"),
-    (3, "a46dec3c14e0dec05124af3245efc8e13da119bd843a1d99053f7062da5f17c7"),
-    (4, "0fe125c8e76d6a2441ae207425b426393ccf8f2dde638f4f700cec4fb16cfc40"),
-];
+/// Every revision with its digest, the oldest first. A new one is appended; no entry is edited.
+const REVISIONS: &str = include_str!("revisions.toml");
 
-/// The sources of the checker.
+/// The sources of the checker, tests included.
 const CHECKER: &[&str] = &[
     include_str!("../guardrails.rs"),
     include_str!("anchors.rs"),
     include_str!("catalogue.rs"),
     include_str!("evidence.rs"),
+    include_str!("fault_sites.rs"),
     include_str!("junit.rs"),
+    include_str!("mutate.rs"),
     include_str!("requirements.rs"),
+    include_str!("revision.rs"),
 ];
 
 /// How many digits of the digest the changelog repeats.
 const SHOWN: usize = 12;
 
-const RAISE: &str = "raise \"Revision: N\" in AGENTS.md, append (N, digest) to REVISIONS in \
-                     xtask/src/guardrails/revision.rs, and add an entry \"Guardrails revision N: digest …\" \
+const RAISE: &str = "raise \"Revision: N\" in AGENTS.md, append N with its digest to \
+                     xtask/src/guardrails/revisions.toml, and add an entry \"Guardrails revision N: digest …\" \
                      with the first 12 digits to CHANGELOG.md";
 
-/// Reports a change to the rules or to the checker that no revision covers.
-pub fn check(agents: &str, changelog: &str) -> Vec<Fault> {
-    check_against(agents, changelog, &digest(agents, CHECKER), REVISIONS)
+/// The file of revisions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Revisions {
+    revision: Vec<Revision>,
 }
 
-fn check_against(
-    agents: &str,
-    changelog: &str,
-    found: &str,
-    revisions: &[(u32, &str)],
-) -> Vec<Fault> {
+/// A state of the guardrails that the changelog describes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Revision {
+    number: u32,
+    digest: String,
+}
+
+/// Reports a change to the rules, the demands or the checker that no revision covers.
+pub fn check(agents: &str, requirements: &Requirements, changelog: &str) -> Result<Vec<Fault>> {
+    let revisions = read_revisions()?;
+    let found = digest(agents, requirements, CHECKER);
+    Ok(check_against(agents, changelog, &found, &revisions))
+}
+
+fn read_revisions() -> Result<Vec<Revision>> {
+    let file: Revisions = toml::from_str(REVISIONS).context("cannot read revisions.toml")?;
+    Ok(file.revision)
+}
+
+fn check_against(agents: &str, changelog: &str, found: &str, revisions: &[Revision]) -> Vec<Fault> {
     let mut faults = check_numbers(revisions);
-    let (revision, recorded) = revisions.last().copied().unwrap_or((0, ""));
-    if found != recorded {
+    let last = revisions.last();
+    let (revision, recorded) = last.map_or((0, ""), |last| (last.number, last.digest.as_str()));
+    if found != recorded && !cynode_fault::fault!("GRD-01") {
         faults.push(Fault::new(
             "AGENTS.md",
-            format!("the rules or the checker changed since revision {revision} (digest {found})"),
+            format!(
+                "the rules, the demands or the checker changed since revision {revision} (digest {found})"
+            ),
             RAISE,
         ));
     }
@@ -61,7 +82,7 @@ fn check_against(
         ));
     }
     // The changelog repeats the digest, so that no digest changes without the changelog.
-    let entry = |(number, digest): &(u32, &str)| {
+    let entry = |Revision { number, digest }: &Revision| {
         let shown = digest.get(..SHOWN).unwrap_or(digest);
         format!("Guardrails revision {number}: digest {shown}")
     };
@@ -73,30 +94,30 @@ fn check_against(
 }
 
 /// Revisions count from 1 without gaps.
-fn check_numbers(revisions: &[(u32, &str)]) -> Vec<Fault> {
-    let wrong = (1_u32..).zip(revisions).find(|(expected, (number, _))| expected != number);
-    let fault = wrong.map(|(expected, (number, _))| {
+fn check_numbers(revisions: &[Revision]) -> Vec<Fault> {
+    let wrong = (1_u32..).zip(revisions).find(|(expected, found)| *expected != found.number);
+    let fault = wrong.map(|(expected, found)| {
         Fault::new(
-            "xtask/src/guardrails/revision.rs",
-            format!("REVISIONS has {number} in the place of {expected}"),
+            "xtask/src/guardrails/revisions.toml",
+            format!("has revision {} in the place of {expected}", found.number),
             "append revisions, and remove none",
         )
     });
     fault.into_iter().collect()
 }
 
-fn digest(agents: &str, checker: &[&str]) -> String {
+fn digest(agents: &str, requirements: &Requirements, checker: &[&str]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(agents);
+    for row in &requirements.rows {
+        hasher.update([1]);
+        hasher.update(format!("{}\n{}\n{:?}\n{}", row.id, row.seed, row.level, row.text));
+    }
     for source in checker {
         hasher.update([0]);
-        hasher.update(without_tests(source));
+        hasher.update(source);
     }
     hex::encode(hasher.finalize())
-}
-
-fn without_tests(source: &str) -> &str {
-    source.split_once("\n#[cfg(test)]\n").map_or(source, |(code, _)| code)
 }
 
 #[cfg(test)]
@@ -110,37 +131,81 @@ mod tests {
     const OLD: (u32, &str) = (1, "aaaaaaaaaaaaaaaa");
     const NEW: (u32, &str) = (2, "bbbbbbbbbbbbbbbb");
 
+    fn revisions(entries: &[(u32, &str)]) -> Vec<Revision> {
+        let revision = |(number, digest): &(u32, &str)| Revision {
+            number: *number,
+            digest: (*digest).to_owned(),
+        };
+        entries.iter().map(revision).collect()
+    }
+
+    fn demands(text: &str, state: &str) -> Requirements {
+        let row = format!(
+            "[[requirement]]\nid = \"A-1\"\nseed = \"000\"\nlevel = \"must\"\ntext = \"{text}\"\n\
+             state = \"{state}\"\ntests = []\n[anchors]\n"
+        );
+        Requirements::parse(&row).unwrap()
+    }
+
     #[test]
     fn a_changed_rule_is_reported_until_its_digest_is_recorded() {
-        assert_ne!(digest(AGENTS, CHECKER), digest("Revision: 2\n\n- another rule\n", CHECKER));
+        let demands = demands("x", "done");
+        let changed = digest("Revision: 2\n\n- another rule\n", &demands, CHECKER);
+        assert_ne!(digest(AGENTS, &demands, CHECKER), changed);
 
-        let faults = check_against(AGENTS, CHANGELOG, "cccccccccccccccc", &[OLD, NEW]);
+        let faults = check_against(AGENTS, CHANGELOG, "cccccccccccccccc", &revisions(&[OLD, NEW]));
 
         assert_eq!(faults.len(), 1, "{faults:?}");
         assert!(faults[0].what.contains("changed since revision 2"), "{faults:?}");
     }
 
     #[test]
-    fn a_change_to_the_checker_changes_the_digest() {
+    fn a_changed_demand_changes_the_digest_and_its_progress_does_not() {
+        let before = digest(AGENTS, &demands("x", "planned"), CHECKER);
+
+        assert_ne!(before, digest(AGENTS, &demands("y", "planned"), CHECKER));
+        assert_eq!(before, digest(AGENTS, &demands("x", "partial"), CHECKER));
+    }
+
+    #[test]
+    fn a_change_to_the_checker_or_its_tests_changes_the_digest() {
+        let demands = demands("x", "done");
         let source = "fn check() {}\n\n#[cfg(test)]\nmod tests {}\n";
+        let before = digest(AGENTS, &demands, &[source]);
 
-        let before = digest(AGENTS, &[source]);
+        for (from, to) in [("check", "skip"), ("mod tests", "mod more")] {
+            let after = source.replace(from, to);
+            assert_ne!(before, digest(AGENTS, &demands, &[after.as_str()]), "{from}");
+        }
+    }
 
-        assert_ne!(before, digest(AGENTS, &[source.replace("check", "skip").as_str()]));
-        assert_eq!(before, digest(AGENTS, &[source.replace("mod tests", "mod more").as_str()]));
-        assert!(CHECKER.iter().all(|source| without_tests(source).contains("pub fn ")));
-        assert!(CHECKER.iter().any(|source| source.contains("revision::check(")));
+    #[test]
+    fn the_digest_covers_every_file_of_the_checker() {
+        let directory = crate::tool::root().join("xtask/src/guardrails");
+        let mut files: Vec<_> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+            .collect();
+        files.push(crate::tool::root().join("xtask/src/guardrails.rs"));
+        assert_eq!(CHECKER.len(), files.len());
+
+        for file in files {
+            let source = std::fs::read_to_string(&file).unwrap();
+            assert!(CHECKER.contains(&source.as_str()), "{}", file.display());
+        }
     }
 
     #[test]
     fn rules_checker_and_changelog_at_one_revision_pass() {
-        assert_eq!(check_against(AGENTS, CHANGELOG, NEW.1, &[OLD, NEW]), []);
+        assert_eq!(check_against(AGENTS, CHANGELOG, NEW.1, &revisions(&[OLD, NEW])), []);
     }
 
     #[test]
     fn a_changelog_or_rules_of_another_revision_are_reported() {
-        let stale_changelog = check_against(AGENTS, "## Unreleased\n- more\n", NEW.1, &[OLD, NEW]);
-        let stale_rules = check_against("Revision: 1\n", CHANGELOG, NEW.1, &[OLD, NEW]);
+        let known = revisions(&[OLD, NEW]);
+        let stale_changelog = check_against(AGENTS, "## Unreleased\n- more\n", NEW.1, &known);
+        let stale_rules = check_against("Revision: 1\n", CHANGELOG, NEW.1, &known);
 
         assert_eq!(stale_changelog.len(), 2, "{stale_changelog:?}");
         assert!(stale_changelog.iter().all(|fault| fault.at == "CHANGELOG.md"));
@@ -151,7 +216,7 @@ mod tests {
     fn a_digest_that_is_edited_in_place_differs_from_the_changelog() {
         let edited = (2, "dddddddddddddddd");
 
-        let faults = check_against(AGENTS, CHANGELOG, edited.1, &[OLD, edited]);
+        let faults = check_against(AGENTS, CHANGELOG, edited.1, &revisions(&[OLD, edited]));
 
         assert_eq!(faults.len(), 1, "{faults:?}");
         assert!(faults[0].what.contains("revision 2: digest dddddddddddd"), "{faults:?}");
@@ -159,9 +224,9 @@ mod tests {
 
     #[test]
     fn revisions_are_numbered_from_one_without_gaps() {
-        assert_eq!(check_numbers(REVISIONS), []);
-        assert_eq!(check_numbers(&[NEW]).len(), 1);
-        assert_eq!(check_numbers(&[OLD, (3, "cc")]).len(), 1);
-        assert_eq!(check_numbers(&[OLD, OLD]).len(), 1);
+        assert_eq!(check_numbers(&read_revisions().unwrap()), []);
+        assert_eq!(check_numbers(&revisions(&[NEW])).len(), 1);
+        assert_eq!(check_numbers(&revisions(&[OLD, (3, "cc")])).len(), 1);
+        assert_eq!(check_numbers(&revisions(&[OLD, OLD])).len(), 1);
     }
 }

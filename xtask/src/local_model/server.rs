@@ -15,7 +15,7 @@ use crate::conformance::process::ChildProgram;
 use crate::tool;
 
 /// Name of the model at its server.
-pub(super) const MODEL: &str = "qwen2.5-coder-1.5b";
+pub(crate) const MODEL: &str = "qwen2.5-coder-1.5b";
 
 /// A prebuilt server of llama.cpp with OpenAI's API.
 const PACKAGES: &[&str] = &["xllamacpp==2026.10.11549"];
@@ -38,14 +38,14 @@ run this again; once installed, no network is needed";
 const START_UP: Duration = Duration::from_mins(3);
 
 /// A server with the model, killed on drop.
-pub(super) struct ModelServer {
+pub(crate) struct ModelServer {
     endpoint: LocalEndpoint,
     _program: ChildProgram,
 }
 
 impl ModelServer {
     /// Installs missing packages, and starts the server.
-    pub(super) fn start(out: &mut dyn Write) -> Result<Self> {
+    pub(crate) fn start(out: &mut dyn Write) -> Result<Self> {
         let dir = tool::target_dir().join("tools/local-model");
         if !dir.exists() {
             writeln!(out, "local-model: fetching a server and a model of 1.1 GB, once")?;
@@ -67,7 +67,7 @@ impl ModelServer {
     }
 
     /// Base URL for OpenAI clients.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.endpoint.url()
     }
 }

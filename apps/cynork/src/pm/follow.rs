@@ -1,6 +1,6 @@
-//! Follows a request: a line for each thing that happens, until it ends or needs a person.
+//! Follows a request: a line for each thing that happens, until it ends, needs a person or is in review.
 
-use cynode_domain::status::ShownTaskStatus;
+use cynode_domain::status::{RequestPhase, ShownTaskStatus};
 use cynode_domain::verification::VerificationStatus;
 use cynode_wire::events::{Event, EventQuery};
 use cynode_wire::requests::RequestView;
@@ -19,7 +19,7 @@ pub(super) async fn follow(app: &mut CliContext, view: RequestView) -> Result<()
     let mut events = EventFollower::new(query);
     let mut view = view;
     app.out.print_message(&format!("following {}", view.name));
-    while view.ended_at.is_none() && view.question.is_none() {
+    while view.ended_at.is_none() && view.question.is_none() && !is_in_review(&view) {
         match events.next(&mut app.session).await? {
             FollowedEvent::Event(event) => {
                 if let Some(line) = describe(&event) {
@@ -47,12 +47,21 @@ fn finish(app: &CliContext, view: &RequestView) -> Result<(), CliFailure> {
             Err(CliFailure::Unverified)
         }
         (ShownTaskStatus::Completed, _) => Ok(()),
+        // Its pull request is open: people take their time.
+        (ShownTaskStatus::Running, _) if is_in_review(view) => Ok(()),
         _ => Err(CliFailure::NotCompleted),
     }
 }
 
+fn is_in_review(view: &RequestView) -> bool {
+    view.phase == RequestPhase::InReview
+}
+
 fn is_decisive(event: &Event) -> bool {
-    matches!(event.kind.as_str(), "task.closed" | "request.waiting" | "request.attempt_ended")
+    matches!(
+        event.kind.as_str(),
+        "task.closed" | "request.waiting" | "request.attempt_ended" | "request.phase_changed"
+    )
 }
 
 /// An event as a line; `None` if it tells nothing.
@@ -68,10 +77,11 @@ fn describe(event: &Event) -> Option<String> {
             format!("kind: {} ({}: {})", text("kind"), text("by"), text("reason"))
         }
         "request.context_read" => format!(
-            "project: {}, {} files, {}",
+            "project: {}, {} files, {}{}",
             text("project_kind"),
             data["files"],
-            text("architecture")
+            text("architecture"),
+            if data["is_cached"] == true { " (as read before)" } else { "" }
         ),
         "request.planned" => format!(
             "scope: {} ({}: {}); units: {}; components: {}",
@@ -99,6 +109,10 @@ fn describe(event: &Event) -> Option<String> {
         }
         "request.unit_approved" => format!("{}: {}", text("unit"), text("reason")),
         "request.phase_changed" => format!("phase: {}", text("phase")),
+        "request.pull_request_opened" => format!("pull request: {}", text("url")),
+        "request.round_started" => {
+            format!("round {} for {} comments and checks", data["round"], data["findings"])
+        }
         _ => return None,
     })
 }

@@ -5,8 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cynode_domain::git::BranchName;
-use cynode_domain::request::{DEFAULT_REVIEW_ROUNDS, DeliveryMode, RequestOrigin, RequestSettings};
+use cynode_domain::request::{
+    DEFAULT_PULL_REQUEST_ROUNDS, DEFAULT_REVIEW_ROUNDS, DeliveryMode, RequestOrigin,
+    RequestSettings,
+};
 use cynode_domain::work_kind::{WorkKind, WorkScope};
+use cynode_wire::forges::SubmitIssue;
 use cynode_wire::requests::SubmitRequest;
 
 use super::{follow, render};
@@ -24,6 +28,7 @@ const MAX_BUDGET: f64 = 1_000_000.0;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   cynork pm submit 'Add a dark mode toggle to the settings page' --repo . --wait
+  cynork pm submit --issue https://github.com/team/shop/issues/12 --deliver pull_request
   cynork pm submit --file PROJECT-BRIEF.md --repo https://example.com/team/shop.git
   pbpaste | cynork pm submit - --repo . --agent opencode --budget 2.50
   cynork pm submit 'Fix the typo in README.md' --repo . --dry-run";
@@ -33,14 +38,17 @@ Examples:
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct SubmitArgs {
     /// What should be done, in your words; `-` reads standard input.
-    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    #[arg(required_unless_present_any = ["file", "issue"], conflicts_with_all = ["file", "issue"])]
     text: Option<String>,
     /// Read it from a file; a PROJECT-BRIEF.md is a new project.
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Submit an issue of a forge that is set for the project (`cynork forge set`).
+    #[arg(long, value_name = "URL", conflicts_with_all = ["file", "repo", "base", "branch", "kind", "scope"])]
+    issue: Option<String>,
     /// The git repository to work on: a URL, user@host:path, or a path on the worker node.
-    #[arg(long, value_name = "URL|PATH")]
-    repo: String,
+    #[arg(long, value_name = "URL|PATH", required_unless_present = "issue")]
+    repo: Option<String>,
     /// The branch to start from [default: the repository's default branch].
     #[arg(long, value_name = "BRANCH")]
     base: Option<BranchName>,
@@ -50,6 +58,9 @@ pub struct SubmitArgs {
     /// The project [default: your default project].
     #[arg(long)]
     project: Option<String>,
+    /// The profile of the project that its agents work in [default: the default one].
+    #[arg(long, conflicts_with = "issue")]
+    profile: Option<String>,
     /// Its name [default: from the text].
     #[arg(long)]
     name: Option<String>,
@@ -62,12 +73,15 @@ pub struct SubmitArgs {
     /// The agent of every unit: `sba` or the name of an agent profile [default: as configured].
     #[arg(long)]
     agent: Option<String>,
-    /// What to deliver: `patch` or `branch`.
+    /// What to deliver: `patch`, `branch`, or `pull_request` where a forge is set and a rule allows it.
     #[arg(long, default_value = "branch")]
     deliver: DeliveryMode,
     /// How often work is sent back for critical and major issues.
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_REVIEW_ROUNDS)]
     max_rounds: u32,
+    /// How often comments and failed checks of its pull request start a further round.
+    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_PULL_REQUEST_ROUNDS)]
+    max_pull_request_rounds: u32,
     /// What its model calls may cost, in dollars; then no further attempt starts, and you are asked.
     #[arg(long, value_name = "DOLLARS")]
     budget: Option<f64>,
@@ -87,9 +101,15 @@ pub struct SubmitArgs {
 
 pub(super) async fn run(args: SubmitArgs, app: &mut CliContext) -> Result<(), CliFailure> {
     let waits = args.wait || args.dry_run;
-    let body = build_request(args)?;
-    let call = async |client: &cynode_client::Client| client.request_submit(&body).await;
-    let view = app.session.call(call).await?;
+    let view = if args.issue.is_some() {
+        let body = build_issue(args)?;
+        let call = async |client: &cynode_client::Client| client.issue_submit(&body).await;
+        app.session.call(call).await?
+    } else {
+        let body = build_request(args)?;
+        let call = async |client: &cynode_client::Client| client.request_submit(&body).await;
+        app.session.call(call).await?
+    };
     if waits {
         return follow::follow(app, view).await;
     }
@@ -99,7 +119,8 @@ pub(super) async fn run(args: SubmitArgs, app: &mut CliContext) -> Result<(), Cl
 fn build_request(args: SubmitArgs) -> Result<SubmitRequest, CliFailure> {
     let (text, origin, reference) = read_input(&args)?;
     let is_brief = reference.as_deref().is_some_and(|path| path.ends_with(BRIEF));
-    let repository = resolve_repository(args.repo, args.base, args.branch)?;
+    let settings = settings(&args)?;
+    let repository = resolve_repository(args.repo.unwrap_or_default(), args.base, args.branch)?;
     Ok(SubmitRequest {
         text,
         origin: Some(origin),
@@ -108,20 +129,37 @@ fn build_request(args: SubmitArgs) -> Result<SubmitRequest, CliFailure> {
         is_brief,
         repository,
         project: args.project,
+        profile: args.profile,
         name: args.name,
-        settings: RequestSettings {
-            deliver: args.deliver,
-            max_review_rounds: args.max_rounds,
-            require_tests_pass: !args.no_tests,
-            budget_micros: args.budget.map(budget_micros).transpose()?,
-            dry_run: args.dry_run,
-            agent: args.agent,
-            ..RequestSettings::default()
-        },
+        settings,
         kind: args.kind,
         scope: args.scope,
         force: args.force,
         idempotency_key: None,
+    })
+}
+
+fn build_issue(args: SubmitArgs) -> Result<SubmitIssue, CliFailure> {
+    Ok(SubmitIssue {
+        settings: settings(&args)?,
+        issue: args.issue.unwrap_or_default(),
+        project: args.project,
+        name: args.name,
+        force: args.force,
+        idempotency_key: None,
+    })
+}
+
+fn settings(args: &SubmitArgs) -> Result<RequestSettings, CliFailure> {
+    Ok(RequestSettings {
+        deliver: args.deliver,
+        max_review_rounds: args.max_rounds,
+        max_pull_request_rounds: args.max_pull_request_rounds,
+        require_tests_pass: !args.no_tests,
+        budget_micros: args.budget.map(budget_micros).transpose()?,
+        dry_run: args.dry_run,
+        agent: args.agent.clone(),
+        ..RequestSettings::default()
     })
 }
 
@@ -205,6 +243,8 @@ mod tests {
             &["x", "--repo", "/srv/app", "--budget", "NaN"],
             &["x", "--repo", "/srv/app", "--scope", "huge"],
             &["x", "--file", "y", "--repo", "/srv/app"],
+            &["x", "--issue", "https://github.com/a/b/issues/1"],
+            &["--issue", "https://github.com/a/b/issues/1", "--repo", "/srv/app"],
         ] {
             assert!(build(line).is_err(), "{line:?}");
         }

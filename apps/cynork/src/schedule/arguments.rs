@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use clap::{ArgGroup, Args};
+use cynode_domain::git::BranchName;
 use cynode_domain::schedule::{IfMissed, Overlap};
+use cynode_wire::requests::SubmitRequest;
 use cynode_wire::tasks::CreateTask;
 use serde_json::{Value, json};
 
 use crate::failure::CliFailure;
 use crate::task::input::{self, InputPurpose};
 use crate::task::limit_args::TaskLimitArgs;
+use crate::task::repository_args::resolve_repository;
 use crate::task::span;
 
 /// When the schedule is due.
@@ -36,7 +39,7 @@ pub(super) struct ScheduleTimingArgs {
 
 /// What the schedule runs.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").args(["prompt", "command", "script"])))]
+#[command(group(ArgGroup::new("what").args(["prompt", "command", "script", "submit"])))]
 pub(super) struct SchedulePayloadArgs {
     /// The work in prose; the project manager creates the tasks when the schedule is due.
     #[arg(short, long, value_name = "TEXT")]
@@ -47,6 +50,15 @@ pub(super) struct SchedulePayloadArgs {
     /// The script of the task.
     #[arg(short, long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Work on a repository to submit when the schedule is due, as `cynork pm submit` does.
+    #[arg(long, value_name = "TEXT", requires = "repo")]
+    submit: Option<String>,
+    /// With --submit: the git repository to work on.
+    #[arg(long, value_name = "URL|PATH", requires = "submit")]
+    repo: Option<String>,
+    /// With --submit: the branch to start from [default: the repository's default branch].
+    #[arg(long, value_name = "BRANCH", requires = "submit")]
+    base: Option<BranchName>,
     /// The worker node to run the task on [default: chosen by the project manager].
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
@@ -79,6 +91,7 @@ pub(super) struct ScheduleTimingRequest {
 pub(super) struct SchedulePayloadRequest {
     pub(super) prompt: Option<String>,
     pub(super) task: Option<Box<CreateTask>>,
+    pub(super) request: Option<Box<SubmitRequest>>,
 }
 
 impl ScheduleTimingArgs {
@@ -103,8 +116,8 @@ pub(super) fn require_complete(
 ) -> Result<(), CliFailure> {
     let fault = if when.cron.is_none() && when.every_s.is_none() && when.at.is_none() {
         "the schedule needs a time: give one of --cron, --every, --at and --in"
-    } else if what.prompt.is_none() && what.task.is_none() {
-        "the schedule needs work: give one of --prompt, --command and --script"
+    } else if what.prompt.is_none() && what.task.is_none() && what.request.is_none() {
+        "the schedule needs work: give one of --prompt, --command and --script, or --submit"
     } else {
         return Ok(());
     };
@@ -133,14 +146,29 @@ impl SchedulePayloadArgs {
                           the project manager sets them for tasks it creates from --prompt";
                 return Err(CliFailure::Invalid(why.to_owned()));
             }
-            return Ok(SchedulePayloadRequest { prompt: self.prompt, task: None });
+            let request = match (self.submit, self.repo) {
+                (Some(text), Some(repo)) => Some(Box::new(submission(&text, repo, self.base)?)),
+                _ => None,
+            };
+            return Ok(SchedulePayloadRequest { prompt: self.prompt, task: None, request });
         }
         let mut task: CreateTask = serde_json::from_value(work)
             .map_err(|error| CliFailure::Invalid(format!("invalid task: {error}")))?;
         self.bounds.apply(&mut task)?;
         task.node = self.node;
-        Ok(SchedulePayloadRequest { prompt: None, task: Some(Box::new(task)) })
+        Ok(SchedulePayloadRequest { prompt: None, task: Some(Box::new(task)), request: None })
     }
+}
+
+fn submission(
+    text: &str,
+    repo: String,
+    base: Option<BranchName>,
+) -> Result<SubmitRequest, CliFailure> {
+    let repository = resolve_repository(repo, base, None)?;
+    let body = json!({ "text": text, "repository": repository });
+    serde_json::from_value(body)
+        .map_err(|error| CliFailure::Invalid(format!("invalid request: {error}")))
 }
 
 #[cfg(test)]

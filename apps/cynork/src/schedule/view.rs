@@ -141,6 +141,9 @@ fn format_interval(seconds: u32) -> String {
 }
 
 fn format_payload(schedule: &ScheduleView) -> String {
+    if let Some(request) = &schedule.request {
+        return format!("submits \"{}\"", table::truncate(&request.text, 200));
+    }
     match (&schedule.prompt, &schedule.task) {
         (Some(prompt), _) => table::truncate(prompt, 200),
         (None, Some(task)) if task.commands.is_empty() => "runs a script".to_owned(),

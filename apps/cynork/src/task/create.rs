@@ -79,6 +79,9 @@ struct TaskPlacementArgs {
     /// The project, by slug or id [default: your default project].
     #[arg(long, visible_alias = "project-id")]
     project: Option<String>,
+    /// The profile of the project that its agents work in [default: the default one].
+    #[arg(long)]
+    profile: Option<String>,
     /// A task that must complete first, by name or id; repeatable.
     #[arg(long, value_name = "TASK")]
     depends_on: Vec<String>,
@@ -154,6 +157,7 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         commands,
         task_name: placement.name,
         project: placement.project,
+        profile: placement.profile,
         acceptance_criteria: vec![],
         step_criteria: vec![],
         expected_outputs: vec![],
@@ -171,6 +175,7 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         node_labels: placement.node_label.into_iter().collect(),
         image: placement.image,
         agent,
+        model_hint: None,
         idempotency_key: placement.idempotency_key,
     };
     bounds.apply(&mut task)?;

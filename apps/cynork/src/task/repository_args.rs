@@ -44,7 +44,7 @@ pub(crate) fn resolve_repository(
 ) -> Result<TaskRepository, CliFailure> {
     let url = RepositoryUrl::try_from(absolute_address(address)?)
         .map_err(|error| CliFailure::Invalid(format!("--repo: {error}")))?;
-    Ok(TaskRepository { url, base_branch, branch })
+    Ok(TaskRepository { url, base_branch, branch, commit_subject: None })
 }
 
 /// Makes a relative path absolute. The worker node has another working directory.

@@ -186,6 +186,7 @@ mod tests {
             status,
             closed: true,
             project_id: ProjectId::from(uuid::Uuid::from_u128(2)),
+            profile_id: None,
             run_id: None,
             input_mode: InputMode::Commands,
             prompt: String::new(),

@@ -25,6 +25,7 @@ pub(crate) struct CynorkRequest {
     pub(crate) line: String,
     pub(crate) token: String,
     pub(crate) last_event_id: String,
+    pub(crate) traceparent: String,
     pub(crate) body: Value,
 }
 
@@ -163,6 +164,7 @@ async fn handle_request(State(gateway): State<ScriptedGatewayState>, request: Re
         line: line.clone(),
         token: header("authorization"),
         last_event_id: header("last-event-id"),
+        traceparent: header("traceparent"),
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
     });
     let mut script = gateway.script.lock().unwrap();

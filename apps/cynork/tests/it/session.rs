@@ -135,3 +135,29 @@ async fn a_local_up_is_found_with_its_admin_token() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(fake.requests()[0].token, "Bearer cyn_admin");
 }
+
+#[tokio::test]
+async fn every_request_of_a_command_belongs_to_one_trace_which_verbose_prints() {
+    let fake = ScriptedGateway::start().await;
+    let token = [("CYNORK_TOKEN", "cyn_access_1")];
+    let page = json!({"items": [], "next_cursor": null});
+    fake.respond("GET /v1/tasks", 200, &page).respond("GET /v1/projects", 200, &page);
+
+    let quiet = fake.cynork_with(&token, "", &["task", "list"]).await;
+    let verbose = fake.cynork_with(&token, "", &["task", "list", "--verbose"]).await;
+
+    assert_eq!((quiet.code, verbose.code), (0, 0), "{quiet:?} {verbose:?}");
+    let sent: Vec<String> = fake.requests().into_iter().map(|it| it.traceparent).collect();
+    let trace_of = |header: &str| {
+        let parts: Vec<&str> = header.split('-').collect();
+        let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+        assert_eq!((parts[0], lengths), ("00", vec![2, 32, 16, 2]), "{header}");
+        assert_ne!(parts[2], "0000000000000000");
+        uuid::Uuid::parse_str(parts[1]).unwrap().to_string()
+    };
+    let traces: Vec<String> = sent.iter().map(|header| trace_of(header)).collect();
+    assert_ne!(traces[0], traces[traces.len() - 1], "each command has its own trace");
+    let printed = format!("trace {}\n", traces[traces.len() - 1]);
+    assert!(verbose.stderr.contains(&printed), "{verbose:?}");
+    assert!(!quiet.stderr.contains("trace "), "{quiet:?}");
+}

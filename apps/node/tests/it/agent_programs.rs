@@ -33,7 +33,8 @@ pub(crate) fn shell_program(script: &str) -> AgentProgramSpec {
 
 /// A job of a profile with this program.
 pub(crate) fn profile_job(program: AgentProgramSpec) -> Assignment {
-    let action = Action::Agent { prompt: "write a note".to_owned(), criteria: vec![] };
+    let action =
+        Action::Agent { prompt: "write a note".to_owned(), criteria: vec![], model_hint: None };
     let agent = AgentAssignment {
         profile: "bird".parse().unwrap(),
         revision: 1,

@@ -9,7 +9,8 @@ use crate::testbed::NodeTestbed;
 use crate::workbench::{command, eventually};
 
 fn agent_job() -> Assignment {
-    let action = Action::Agent { prompt: "count to three".to_owned(), criteria: vec![] };
+    let action =
+        Action::Agent { prompt: "count to three".to_owned(), criteria: vec![], model_hint: None };
     Assignment { action, ..command("") }
 }
 

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Action;
+use cynode_domain::trace::TraceEvents;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_wire::agent_profiles::CanaryReport;
 use cynode_wire::nodes::{JobAgentToken, RecordConnection};
@@ -48,6 +49,24 @@ pub(crate) async fn canary(
         return Err(StatusCode::CONFLICT);
     }
     known.canaries.push((job, report));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A trace comes once, before the result of its job, and only from the process that holds the job.
+pub(crate) async fn trace(
+    State(fake): State<OrchestratorFake>,
+    UrlPath(job): UrlPath<JobId>,
+    headers: HeaderMap,
+    Json(events): Json<TraceEvents>,
+) -> Result<StatusCode, StatusCode> {
+    let mut known = fake.state();
+    known.check_holder(&headers, job)?;
+    // An orchestrator of an earlier version.
+    known.check_disk("trace").map_err(|_| StatusCode::NOT_FOUND)?;
+    if known.results.contains_key(&job) {
+        return Err(StatusCode::CONFLICT);
+    }
+    known.traces.push((job, events));
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -17,6 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{ArtifactId, IncarnationId, JobId, NodeId, TaskId};
 use cynode_domain::policy::network::AllowedNetworks;
+use cynode_domain::trace::TraceEvents;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::health::Readiness;
 use cynode_runtime::shutdown::Shutdown;
@@ -36,7 +37,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::agent_answers::AgentAnswers;
-use crate::fake_agent_api::{agent_request, agent_token, canary, connection};
+use crate::fake_agent_api::{agent_request, agent_token, canary, connection, trace};
 use crate::workbench::TEST_TIMEOUT;
 
 /// The directory of repositories that the node allows, below its data directory.
@@ -85,6 +86,8 @@ pub(crate) struct OrchestratorFakeState {
     pub(crate) agent_answers: AgentAnswers,
     /// Reports of canary runs, in the order of their arrival.
     pub(crate) canaries: Vec<(JobId, CanaryReport)>,
+    /// Traces of agents, in the order of their arrival.
+    pub(crate) traces: Vec<(JobId, TraceEvents)>,
     /// Recorded connections of agents.
     pub(crate) connections: Vec<(JobId, RecordConnection)>,
 }
@@ -177,6 +180,7 @@ impl OrchestratorFake {
             .route("/v1/node/jobs/{job}/agent-token", post(agent_token))
             .route("/v1/node/jobs/{job}/canary", put(canary))
             .route("/v1/node/jobs/{job}/connections", post(connection))
+            .route("/v1/node/jobs/{job}/trace", put(trace))
             .route("/v1/egress/chat/completions", post(agent_request))
             .route("/v1/egress/messages", post(agent_request))
             .route("/mcp", post(agent_request))

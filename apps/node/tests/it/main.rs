@@ -7,6 +7,8 @@ mod agent_hosts;
 #[cfg(test)]
 mod agent_programs;
 #[cfg(test)]
+mod agent_traces;
+#[cfg(test)]
 mod builds_on;
 #[cfg(test)]
 mod caches;
@@ -22,6 +24,10 @@ mod fake_agent_api;
 mod fake_orchestrator;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod hostile_connections;
+#[cfg(test)]
+mod hostile_repositories;
 #[cfg(test)]
 mod image_layout;
 #[cfg(test)]

@@ -41,6 +41,7 @@ impl RepositoryTestbed {
             branch: "cynode/change".parse().unwrap(),
             builds_on: vec![],
             mark_conflicts: false,
+            commit_subject: Some("Say it twice".to_owned().try_into().unwrap()),
         };
         Assignment { task_id: task, repository: Some(repository), ..command(line) }
     }
@@ -110,7 +111,7 @@ async fn a_job_works_on_the_repository_of_its_task_and_its_changes_are_collected
     assert_eq!(changes.base.as_str(), base);
     assert_eq!(changes.branch.as_str(), "cynode/change");
     let subjects: Vec<_> = changes.commits.iter().map(|commit| commit.subject.as_str()).collect();
-    assert_eq!(subjects, ["Say more", "Uncommitted changes of the job"]);
+    assert_eq!(subjects, ["Say more", "Say it twice"]);
     assert_eq!(
         changed_paths(&changes),
         [("README.md", FileChange::Modified), ("new file", FileChange::Added)]

@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -76,6 +76,15 @@ impl NodeTestbed {
     }
 
     pub(crate) fn spawn_process_with(&self, options: &[&str]) -> NodeProcess {
+        self.spawn_process_in(&[], options)
+    }
+
+    /// Starts it with more variables in its environment.
+    pub(crate) fn spawn_process_in(
+        &self,
+        variables: &[(&str, &Path)],
+        options: &[&str],
+    ) -> NodeProcess {
         join_token(self.state.path());
         let path = self.agent_path();
         let child = Command::new(node_program())
@@ -87,6 +96,7 @@ impl NodeTestbed {
             .arg("--repository-path")
             .arg(self.state.path().join(REPOSITORIES))
             .args(options)
+            .envs(variables.iter().copied())
             .env(failpoint::DIRECTORY_VAR, self.state.path().join("failpoints"))
             .stdin(Stdio::null())
             .stderr(Stdio::null())

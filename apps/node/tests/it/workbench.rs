@@ -100,6 +100,7 @@ pub(crate) fn command(line: &str) -> Assignment {
         action: Action::Command { line: line.to_owned() },
         limits: limits(),
         attachments: vec![],
+        trace: None,
         incarnation: None,
         repository: None,
         push: None,

@@ -20,7 +20,7 @@ async fn serve_process(tasks: &BackgroundTasks, routes: Router) -> PmaAddress {
 }
 
 fn named_routes(name: &'static str) -> Router {
-    Router::new().route("/v1/handoff/decide", post(move || async move { format!("\"{name}\"") }))
+    Router::new().route("/v1/handoff/classify", post(move || async move { format!("\"{name}\"") }))
 }
 
 fn instances_at(addresses: Vec<PmaAddress>) -> PmaInstances {
@@ -28,7 +28,7 @@ fn instances_at(addresses: Vec<PmaAddress>) -> PmaInstances {
 }
 
 async fn send_decide(instances: &PmaInstances) -> Result<Value, HandoffError> {
-    instances.send_handoff(HandoffKind::Decide, json!({}), WITHIN).await
+    instances.send_handoff(HandoffKind::Classify, json!({}), WITHIN).await
 }
 
 #[test]
@@ -57,7 +57,24 @@ async fn processes_take_turns_and_one_that_is_away_is_passed_over() {
 
     let count = |name: &str| answers.iter().filter(|answer| *answer == name).count();
     assert_eq!(count("a") + count("b"), 6);
-    assert!(count("a") >= 2 && count("b") >= 2, "{answers:?}");
+    assert_eq!((count("a"), count("b")), (3, 3), "{answers:?}");
+}
+
+#[tokio::test]
+async fn handoffs_that_arrive_at_once_are_spread_evenly() {
+    let tasks = BackgroundTasks::new();
+    let mut addresses = vec![];
+    for name in ["a", "b", "c"] {
+        addresses.push(serve_process(&tasks, named_routes(name)).await);
+    }
+    let instances = instances_at(addresses);
+
+    let sent = (0..30).map(|_| send_decide(&instances));
+    let answers: Vec<Value> =
+        futures_util::future::join_all(sent).await.into_iter().map(Result::unwrap).collect();
+
+    let count = |name: &str| answers.iter().filter(|answer| *answer == name).count();
+    assert_eq!([count("a"), count("b"), count("c")], [10, 10, 10]);
 }
 
 #[tokio::test]
@@ -75,7 +92,7 @@ async fn the_secret_and_the_deadline_go_with_every_handoff() {
         let shown = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
         json!([shown("authorization"), shown("x-cynode-deadline-ms")]).to_string()
     });
-    let address = serve_process(&tasks, Router::new().route("/v1/handoff/decide", echo)).await;
+    let address = serve_process(&tasks, Router::new().route("/v1/handoff/classify", echo)).await;
 
     let answer = send_decide(&instances_at(vec![address])).await.unwrap();
 
@@ -86,7 +103,7 @@ async fn the_secret_and_the_deadline_go_with_every_handoff() {
 async fn a_process_without_room_says_when_to_ask_again() {
     let tasks = BackgroundTasks::new();
     let full = post(|| async { (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "7")]) });
-    let address = serve_process(&tasks, Router::new().route("/v1/handoff/decide", full)).await;
+    let address = serve_process(&tasks, Router::new().route("/v1/handoff/classify", full)).await;
 
     let refused = send_decide(&instances_at(vec![address])).await;
 

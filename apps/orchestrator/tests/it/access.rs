@@ -64,6 +64,77 @@ pub(crate) async fn users_cannot_see_what_belongs_to_each_other(harness: Orchest
     assert_eq!(ada.task_get(&name).await.unwrap().status.as_str(), "queued");
 }
 
+pub(crate) async fn members_of_a_projects_group_read_its_work_and_change_nothing(
+    harness: OrchestratorHarness,
+) {
+    let (ada, bob, eve) =
+        (harness.user("ada").await, harness.user("bob").await, harness.user("eve").await);
+    let admin = harness.admin();
+    let group = serde_json::from_value(serde_json::json!({ "name": "web-team" })).unwrap();
+    admin.group_create(&group).await.unwrap();
+    let web = ada.project_create(&project("Web")).await.unwrap();
+    let share =
+        |group: &str| UpdateProject { group: Some(group.to_owned()), ..UpdateProject::default() };
+    // Only with a group of one's own.
+    refused(ada.project_update("web", &share("web-team")).await, 400);
+    for user in ["ada", "bob"] {
+        admin.member_add("web-team", user).await.unwrap();
+    }
+    let shared = ada.project_update("web", &share("web-team")).await.unwrap();
+    assert_eq!((shared.owner.as_str(), shared.group.as_deref()), ("ada", Some("web-team")));
+    let body = serde_json::json!({
+        "project": "web", "task_name": "shared-work",
+        "attachments": [{ "name": "plan.txt", "content_base64": "aGk=" }],
+    });
+    let task = ada.task_create(&task_request(body)).await.unwrap();
+    let private = ada.task_create(&create_commands_task(&["true"])).await.unwrap();
+    let id = task.id.to_string();
+
+    // A member reads the project and its tasks, by id and by name.
+    assert_eq!(bob.project_get("web").await.unwrap(), shared);
+    assert!(bob.project_list(&PageQuery::default()).await.unwrap().items.contains(&shared));
+    assert_eq!(bob.task_get("shared-work").await.unwrap().id, task.id);
+    bob.task_result(&id).await.unwrap();
+    bob.task_logs(&id, &LogQuery::default()).await.unwrap();
+    bob.task_history(&id).await.unwrap();
+    assert_eq!(bob.artifact_list(&id).await.unwrap().len(), 1);
+    bob.artifact_content(&id, "plan.txt").await.unwrap();
+    let query = EventQuery { task: Some(id.clone()), after: Some("0".to_owned()) };
+    let mut events = bob.events(&query, None).await.unwrap();
+    assert_eq!(events.next().await.unwrap().unwrap().task_id, Some(task.id));
+    let in_project = TaskQuery { project: Some("web".to_owned()), ..TaskQuery::default() };
+    assert_eq!(bob.task_list(&in_project).await.unwrap().items.len(), 1);
+    assert!(bob.task_list(&TaskQuery::default()).await.unwrap().items.is_empty());
+    // And changes nothing of it, and sees nothing else of its owner.
+    refused(bob.task_cancel(&id).await, 404);
+    refused(bob.task_cancel("shared-work").await, 404);
+    refused(bob.project_update("web", &share("")).await, 404);
+    refused(bob.task_create(&task_request(serde_json::json!({ "project": "web" }))).await, 404);
+    refused(bob.task_create(&task_request(serde_json::json!({ "depends_on": [id] }))).await, 404);
+    let on = serde_json::json!({ "repository": { "url": "https://git.example/app" }, "builds_on": [id] });
+    refused(bob.task_create(&task_request(on)).await, 404);
+    refused(bob.task_get(&private.id.to_string()).await, 404);
+    // Others see nothing, and a task of their own with the same name is theirs.
+    refused(eve.task_get(&id).await, 404);
+    refused(eve.project_get("web").await, 404);
+    let named = serde_json::json!({ "task_name": "shared-work" });
+    let own = bob.task_create(&task_request(named)).await.unwrap();
+    assert_eq!(bob.task_get("shared-work").await.unwrap().id, own.id);
+    // What is no longer shared, or with a group that is gone, is the owner's alone.
+    ada.project_update("web", &share("")).await.unwrap();
+    refused(bob.task_get(&id).await, 404);
+    ada.task_cancel(&id).await.unwrap();
+    while let Ok(Some(event)) = events.next().await {
+        assert_ne!(event.kind, "task.closed", "the stream ends with the sharing");
+    }
+    ada.project_update("web", &share("web-team")).await.unwrap();
+    bob.task_get(&id).await.unwrap();
+    admin.group_remove("web-team").await.unwrap();
+    refused(bob.task_get(&id).await, 404);
+    assert_eq!(ada.project_get("web").await.unwrap().group, None);
+    assert_eq!(web.id, shared.id);
+}
+
 pub(crate) async fn administrators_see_what_belongs_to_everybody(harness: OrchestratorHarness) {
     let (ada, admin) = (harness.user("ada").await, harness.admin());
     let task = ada.task_create(&create_commands_task(&["true"])).await.unwrap();

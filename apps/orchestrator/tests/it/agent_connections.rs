@@ -1,7 +1,7 @@
 //! Connections of agents to hosts: the node that holds the job records them, and nothing else does.
 
 use cynode_client::Client;
-use cynode_domain::ids::JobId;
+use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_wire::changes::{ChangeQuery, ChangeView};
@@ -11,7 +11,7 @@ use cynode_wire::workflow::DispatchStep;
 use crate::actors::{HarnessNode, registration};
 use crate::harness::{OrchestratorHarness, refused};
 
-async fn agent_node(harness: &OrchestratorHarness, slug: &str) -> HarnessNode {
+pub(crate) async fn agent_node(harness: &OrchestratorHarness, slug: &str) -> HarnessNode {
     let mut body = registration(slug, true);
     body.capabilities.sandbox.features.push(AGENTS_FEATURE.to_owned());
     HarnessNode::join(harness, &body).await.unwrap()
@@ -19,9 +19,23 @@ async fn agent_node(harness: &OrchestratorHarness, slug: &str) -> HarnessNode {
 
 /// A job of an agent that `node` holds.
 async fn agent_job(harness: &OrchestratorHarness, node: &HarnessNode) -> JobId {
+    let task = harness.task().await.id;
+    agent_job_of(harness, node, task).await
+}
+
+/// A job of an agent of this task that `node` holds.
+pub(crate) async fn agent_job_of(
+    harness: &OrchestratorHarness,
+    node: &HarnessNode,
+    task: TaskId,
+) -> JobId {
     let runner = harness.runner();
-    let lease = runner.start(harness.task().await.id).await.unwrap().lease;
-    let step = Step::new(Action::Agent { prompt: "mend it".to_owned(), criteria: vec![] });
+    let lease = runner.start(task).await.unwrap().lease;
+    let step = Step::new(Action::Agent {
+        prompt: "mend it".to_owned(),
+        criteria: vec![],
+        model_hint: None,
+    });
     let body = DispatchStep { lease, step_index: 0, attempt: 1, step };
     let job = runner.client.workflow_call(&body).await.unwrap().job_id;
     assert_eq!(node.take().await, job);

@@ -137,6 +137,40 @@ async fn a_refusal_carries_the_trace_id_of_its_request() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_continues_the_trace_of_a_valid_traceparent() {
+    let harness = OrchestratorHarness::sqlite().await;
+    let hex = TRACE.replace('-', "");
+    let answered = async |value: &str| {
+        let request = harness.request(Method::GET, "/healthz").header("traceparent", value);
+        HarnessResponse::send(request).await.header("x-trace-id").to_owned()
+    };
+    let span = "00f067aa0ba902b7";
+
+    for valid in [format!("00-{hex}-{span}-01"), format!("01-{hex}-{span}-00-later")] {
+        assert_eq!(answered(&valid).await, TRACE, "{valid}");
+    }
+    let null = "0".repeat(32);
+    for invalid in [
+        String::new(),
+        format!("ff-{hex}-{span}-01"),
+        format!("00-{null}-{span}-01"),
+        format!("00-{hex}-0000000000000000-01"),
+        format!("00-{}-{span}-01", hex.to_uppercase()),
+        format!("00-{hex}-{span}-01-more"),
+        format!("00-{TRACE}-{span}-01"),
+        format!("00-{hex}-{span}"),
+    ] {
+        let own = answered(&invalid).await;
+        assert_ne!(own, TRACE, "{invalid}");
+        assert_eq!(own.len(), TRACE.len(), "{invalid}");
+    }
+    // The header of our own wins.
+    let request = harness.request(Method::GET, "/healthz").header("x-trace-id", TRACE);
+    let request = request.header("traceparent", format!("00-{}-{span}-01", "a".repeat(32)));
+    assert_eq!(HarnessResponse::send(request).await.header("x-trace-id"), TRACE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_kept_by_no_cache() {
     let harness = OrchestratorHarness::sqlite().await;
 

@@ -9,7 +9,7 @@ use cynode_agent::{HandoffAgent, HandoffAgentOptions};
 use cynode_client::McpClientError;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::policy::{AgentType, Stage};
-use cynode_domain::question::{Question, QuestionKind, ReplyForm};
+use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::run::RunState;
 use cynode_testkit::provider::{Answer as Said, ScriptedProvider, StructuredOutputContract};
 use cynode_wire::agents::BindingView;
@@ -18,6 +18,7 @@ use cynode_wire::handoff::{
     PlanHandoff, PlanOutcome, Turn, TurnRole,
 };
 use cynode_wire::inbox::{AnswerMessage, InboxQuery};
+use cynode_wire::requests::{AnswerRequest, RequestQuery};
 use cynode_wire::steering::AskPerson;
 use futures_util::StreamExt as _;
 use reqwest::Method;
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{HarnessResponse, OrchestratorHarness, refused, task_request};
 use crate::mcp::{Mcp, issue};
+use crate::request_tools::set_question;
 
 /// Deadline of an answer.
 const WITHIN: Duration = Duration::from_mins(10);
@@ -82,6 +84,44 @@ async fn provide(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
     });
     let put = harness.as_admin(Method::PUT, "/v1/model-providers/scripted").json(&body);
     assert!(HarnessResponse::send(put).await.status.is_success());
+}
+
+pub(crate) async fn without_a_model_work_is_submitted_and_its_questions_are_answered(
+    harness: OrchestratorHarness,
+) {
+    let words = "Please submit to https://git.example.com/shop.git: Fix the typo in README.md";
+    let made = send_chat(&harness, words).await;
+    let again = send_chat(&harness, words).await;
+    let nowhere = send_chat(&harness, "submit to nowhere: Fix the typo in README.md").await;
+    let request =
+        harness.admin().request_list(&RequestQuery::default()).await.unwrap().items.remove(0);
+    let (id, name) = (request.id.to_string(), &request.name);
+    set_question(&harness, &id, "approval", "Go on?").await;
+    let waiting = send_chat(&harness, "what is waiting for me?").await;
+    let approved = send_chat(&harness, &format!("answer {name} with go ahead")).await;
+    let refused = send_chat(&harness, &format!("approve {name}")).await;
+    harness
+        .admin()
+        .request_answer(&id, &AnswerRequest { reply: Reply::Yes {}, comment: None })
+        .await
+        .unwrap();
+    set_question(&harness, &id, "clarification", "Which typo?").await;
+    let asked = send_chat(&harness, "inbox").await;
+    let answered = send_chat(&harness, &format!("answer {name} with the first one")).await;
+
+    assert!(made.contains(&format!("I submitted `{name}`")), "{made}");
+    assert!(again.contains("I submitted nothing") && again.contains("is open"), "{again}");
+    assert!(nowhere.contains("not the address of a repository"), "{nowhere}");
+    assert!(waiting.contains(&format!("`{name}` needs your decision: Go on?")), "{waiting}");
+    assert!(approved.contains("Only you can decide this"), "{approved}");
+    assert!(refused.contains("cynork pm answer"), "{refused}");
+    assert!(asked.contains(&format!("`{name}` asks: Which typo?")), "{asked}");
+    assert_eq!(answered, format!("I answered the question of `{name}`.\n"));
+    let found = harness.admin().request_get(&id).await.unwrap();
+    assert_eq!(
+        found.answers[1].answer.reply,
+        Some(Reply::Text { text: "the first one".to_owned() })
+    );
 }
 
 pub(crate) async fn without_a_model_the_manager_creates_shows_and_cancels_tasks(
@@ -231,7 +271,7 @@ pub(crate) async fn with_a_model_the_manager_acts_through_the_gateway_and_shows_
 
     assert!(text.starts_with("It will be washed."), "{text}");
     assert!(text.contains("What I did:\n- `db.task.create: wash-the-car`"), "{text}");
-    let ChatEvent::Done { usage, decisions } = end else { panic!("{end:?}") };
+    let ChatEvent::Done { usage, decisions, .. } = end else { panic!("{end:?}") };
     assert!(usage.prompt_tokens > 0);
     assert_eq!(decisions[0].by, DecidedBy::Model);
     harness.admin().task_get("wash-the-car").await.unwrap();

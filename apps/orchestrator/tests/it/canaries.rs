@@ -91,7 +91,11 @@ pub(crate) async fn dispatch_agent(
     lease: LeaseToken,
     attempt: u32,
 ) -> Result<JobId, ClientError> {
-    let step = Step::new(Action::Agent { prompt: "mend it".to_owned(), criteria: vec![] });
+    let step = Step::new(Action::Agent {
+        prompt: "mend it".to_owned(),
+        criteria: vec![],
+        model_hint: None,
+    });
     let body = DispatchStep { lease, step_index: 0, attempt, step };
     Ok(runner.client.workflow_call(&body).await?.job_id)
 }

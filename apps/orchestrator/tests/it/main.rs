@@ -39,17 +39,22 @@ mod health;
 mod history;
 mod images;
 mod job_tokens;
+mod job_traces;
 mod mcp;
 mod messages;
 mod node_keys;
 mod node_labels;
 mod nodes;
+mod notifications;
 mod payloads;
 mod preferences;
+mod profile_isolation;
 mod pushes;
 mod reports;
 mod repositories;
 mod request_limits;
+mod request_lists;
+mod request_tools;
 mod runs;
 mod sandboxes;
 mod schedules;
@@ -65,6 +70,7 @@ mod tasks;
 mod token_bindings;
 mod tokens;
 mod tool_calls;
+mod traces;
 mod verification;
 mod versions;
 mod workflow;
@@ -95,6 +101,15 @@ macro_rules! on_both_engines {
 }
 
 on_both_engines! {
+    notifications {
+        the_end_of_a_request_reaches_its_owner_signed_and_once,
+        only_administrators_set_the_mail_server,
+    }
+    request_tools {
+        people_and_their_manager_submit_list_show_and_answer_requests,
+        an_agent_of_a_task_submits_and_answers_no_request,
+        a_schedule_submits_a_request_unless_the_last_one_is_open,
+    }
     capability_leases {
         records_about_callers_of_others_are_refused,
         a_lease_ends_with_what_it_was_issued_for,
@@ -109,6 +124,7 @@ on_both_engines! {
     brain {
         without_a_model_the_manager_creates_shows_and_cancels_tasks,
         without_a_model_questions_are_shown_and_answered_but_nothing_is_approved,
+        without_a_model_work_is_submitted_and_its_questions_are_answered,
         what_an_agent_asks_a_person_waits_in_the_api_and_in_chat_until_it_is_answered,
         the_manager_sees_its_tools_and_is_refused_those_of_sandboxes,
         with_a_model_the_manager_acts_through_the_gateway_and_shows_it,
@@ -184,6 +200,7 @@ on_both_engines! {
     }
     skills {
         people_load_read_change_and_remove_skills_with_the_checks_of_the_tools,
+        people_see_compare_and_restore_versions_and_release_a_skill_from_quarantine,
         a_groups_skill_is_read_by_its_members,
         the_default_skill_is_replaced_by_administrators_and_stays_so_after_a_start,
     }
@@ -204,6 +221,11 @@ on_both_engines! {
         two_rows_and_two_runs_are_compared,
         every_decision_is_explained_with_its_input_rule_and_outcome,
         runs_of_others_are_not_found,
+    }
+    traces {
+        a_trace_shows_task_run_and_transitions_and_marks_what_failed,
+        a_retry_continues_the_trace_of_its_task,
+        traces_of_others_are_not_found,
     }
     steering {
         a_paused_run_is_granted_to_nobody_until_it_is_resumed,
@@ -261,6 +283,7 @@ on_both_engines! {
     }
     access {
         users_cannot_see_what_belongs_to_each_other,
+        members_of_a_projects_group_read_its_work_and_change_nothing,
         administrators_see_what_belongs_to_everybody,
         only_administrators_administer,
         each_kind_of_token_opens_its_own_routes_only,
@@ -453,6 +476,9 @@ on_both_engines! {
         findings_forbid_a_push_or_make_it_wait_for_a_person,
         agents_request_pushes_only_where_a_rule_allows_it_and_people_approve_them,
     }
+    request_lists {
+        lists_of_requests_are_filtered_by_status_phase_text_and_owner,
+    }
     builds_on {
         a_task_builds_on_the_newest_changes_and_its_node_gets_those_commits_only,
         changes_that_a_task_cannot_build_on_are_refused_with_a_reason,
@@ -511,6 +537,17 @@ on_both_engines! {
         a_token_is_bound_only_to_ids_of_its_user_that_belong_together,
         ids_of_others_are_rejected_in_the_words_for_ids_that_do_not_exist,
         calls_are_on_record_with_checked_ids_only,
+    }
+    job_traces {
+        what_an_agent_recorded_is_in_the_trace_of_its_request_with_its_profile,
+        a_sandbox_writes_events_of_no_other_trace_user_profile_or_agent,
+        events_of_a_job_are_stored_once_and_bounded,
+        only_the_holder_of_an_open_job_of_an_agent_records_its_trace,
+        a_project_manager_reads_a_trace_and_an_agent_of_a_task_no_other_one,
+    }
+    profile_isolation {
+        a_token_without_a_profile_uses_the_profile_of_the_memory_of_its_project,
+        no_operation_over_rest_or_mcp_crosses_profiles,
     }
     agent_connections {
         connections_of_an_agent_are_in_the_access_log,

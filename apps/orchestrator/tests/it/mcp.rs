@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::OrchestratorHarness;
 
 /// A client with a token.
+#[derive(Clone)]
 pub(crate) struct Mcp {
     http: reqwest::Client,
     url: String,

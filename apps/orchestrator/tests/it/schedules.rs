@@ -73,7 +73,7 @@ pub(crate) async fn schedules_of_others_are_not_there_and_bad_ones_are_explained
         (json!({ "time_zone": "Mars" }), "no time zone"),
         (json!({ "cron": null, "every_s": 5 }), "allowed is 60"),
         (json!({ "cron": null, "at": "2001-01-01 00:00" }), "in the past"),
-        (json!({ "prompt": "as well" }), "one of prompt and task"),
+        (json!({ "prompt": "as well" }), "one of prompt, task and request"),
     ] {
         let problem = refused(bob.schedule_create(&build(&bad)).await, 400);
         assert!(problem.detail.contains(words), "{bad}: {}", problem.detail);

@@ -3,7 +3,11 @@
 use cynode_domain::ids::SkillId;
 use cynode_domain::skill::{SYSTEM_SKILL, SkillScope};
 use cynode_wire::groups::CreateGroup;
-use cynode_wire::skills::{CreateSkill, SkillQuery, UpdateSkill};
+use cynode_wire::page::PageQuery;
+use cynode_wire::settings::SetSetting;
+use cynode_wire::skills::{
+    CreateSkill, ReleaseSkill, RollbackSkill, SkillDiffQuery, SkillQuery, UpdateSkill,
+};
 use reqwest::Method;
 use serde_json::json;
 
@@ -92,4 +96,41 @@ pub(crate) async fn the_default_skill_is_replaced_by_administrators_and_stays_so
     admin.skill_remove(default).await.unwrap();
     let content = eve.skill_get(default).await.unwrap().content;
     assert!(content.starts_with("# Working with CyNode"), "{content}");
+}
+
+pub(crate) async fn people_see_compare_and_restore_versions_and_release_a_skill_from_quarantine(
+    harness: OrchestratorHarness,
+) {
+    let (admin, bob) = (harness.admin(), harness.user("bob").await);
+    let eve = harness.user("eve").await;
+    let id = bob.skill_load(&skill("# Bake\nUse oil.\n")).await.unwrap().id;
+    let change = UpdateSkill { reason: Some("taste".to_owned()), ..text("# Bake\nUse butter.\n") };
+    bob.skill_update(id, &change).await.unwrap();
+
+    let history = bob.skill_history(id, &PageQuery::default()).await.unwrap().items;
+    let diff = bob.skill_diff(id, &SkillDiffQuery { from: Some(1), to: Some(2) }).await.unwrap();
+    let back = RollbackSkill { version: 1, reason: None };
+    refused(eve.skill_rollback(id, &back).await, 404);
+    refused(bob.skill_rollback(id, &RollbackSkill { version: 7, reason: None }).await, 404);
+    let restored = bob.skill_rollback(id, &back).await.unwrap();
+
+    let reasons: Vec<_> = history.iter().map(|one| (one.version, one.reason.as_deref())).collect();
+    assert_eq!(reasons, [(2, Some("taste")), (1, None)]);
+    assert!(diff.diff.contains("-Use oil.\n+Use butter."), "{}", diff.diff);
+    assert_eq!(restored.version, 3);
+    let first = format!("/v1/skills/{id}/versions/1");
+    let first = HarnessResponse::send(harness.as_admin(Method::GET, &first)).await;
+    assert_eq!(first.body["content"], "# Bake\nUse oil.\n");
+
+    let value = json!([{
+        "id": "house.oil", "category": "tool_coercion", "reason": "not here", "pattern": "use oil",
+    }]);
+    let setting = SetSetting { value, expected_version: None, reason: None };
+    admin.setting_set("skills.scan.rules", &setting).await.unwrap();
+    let why = refused(bob.skill_get(id).await, 400);
+    assert!(why.detail.contains("not here") && why.detail.contains("Use oil"), "{}", why.detail);
+    let release = ReleaseSkill { reason: "a recipe".to_owned() };
+    refused(bob.skill_release(id, &release).await, 403);
+    admin.skill_release(id, &release).await.unwrap();
+    assert_eq!(bob.skill_get(id).await.unwrap().content, "# Bake\nUse oil.\n");
 }

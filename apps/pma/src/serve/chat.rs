@@ -8,7 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use cynode_agent::{ChatEventStream, HandoffAgent};
 use cynode_wire::handoff::{
-    ChatEvent, ChatHandoff, EVENT_STREAM, FailureKind, Handoff, HandoffKind,
+    ChatEvent, ChatHandoff, EVENT_STREAM, FailureKind, Handoff, HandoffKind, TraceEvents,
 };
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::OwnedSemaphorePermit;
@@ -70,7 +70,13 @@ async fn next_event(mut answering: ChatResponseStream) -> Option<(ChatEvent, Cha
 }
 
 fn failed_event(kind: FailureKind, message: &str) -> ChatEvent {
-    ChatEvent::Failed { message: message.to_owned(), may_retry: true, kind, decisions: vec![] }
+    ChatEvent::Failed {
+        message: message.to_owned(),
+        may_retry: true,
+        kind,
+        decisions: vec![],
+        trace: TraceEvents::default(),
+    }
 }
 
 fn encode_line(event: &ChatEvent) -> Bytes {

@@ -55,15 +55,17 @@ async fn send_request(service: HandoffApi, request: Request) -> (StatusCode, Hea
     (status, headers, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-fn decide() -> Value {
-    handoff(&json!({ "question": "?", "choices": [{ "key": "a", "text": "A" }] }))
+fn continue_run() -> Value {
+    handoff(&json!({
+        "node": "collect_result", "situation": "the node is gone", "attempts": 1, "standstill": "not_started",
+    }))
 }
 
 #[tokio::test]
 async fn nobody_without_the_secret_is_heard() {
     for secret in [None, Some(""), Some("open sesam"), Some("open sesame!")] {
         let (status, _, body) =
-            send_request(service(1), request("decide", secret, &decide())).await;
+            send_request(service(1), request("continue_run", secret, &continue_run())).await;
 
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{secret:?}");
         assert_eq!(body["detail"], "only the orchestrator may send handoffs");
@@ -73,10 +75,10 @@ async fn nobody_without_the_secret_is_heard() {
 #[tokio::test]
 async fn the_orchestrator_is_answered() {
     let (status, _, body) =
-        send_request(service(1), request("decide", Some(SECRET), &decide())).await;
+        send_request(service(1), request("continue_run", Some(SECRET), &continue_run())).await;
 
     assert_eq!(status, StatusCode::OK, "{body}");
-    assert_eq!(body["choice"], "a");
+    assert_eq!(body["with"], "retry");
 }
 
 #[tokio::test]
@@ -85,7 +87,7 @@ async fn without_room_the_caller_is_told_when_to_ask_again() {
     let _taken = service.permits.clone().try_acquire_owned().unwrap();
 
     let (status, headers, _) =
-        send_request(service, request("decide", Some(SECRET), &decide())).await;
+        send_request(service, request("continue_run", Some(SECRET), &continue_run())).await;
 
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(headers[RETRY_AFTER], "1");
@@ -94,15 +96,15 @@ async fn without_room_the_caller_is_told_when_to_ask_again() {
 #[tokio::test]
 async fn unknown_kinds_unreadable_bodies_and_bad_deadlines_are_refused() {
     for (kind, body, status) in [
-        ("dance", decide(), StatusCode::NOT_FOUND),
-        ("decide", json!({}), StatusCode::BAD_REQUEST),
+        ("dance", continue_run(), StatusCode::NOT_FOUND),
+        ("continue_run", json!({}), StatusCode::BAD_REQUEST),
         ("chat", json!({}), StatusCode::BAD_REQUEST),
     ] {
         let (given, ..) = send_request(service(1), request(kind, Some(SECRET), &body)).await;
         assert_eq!(given, status, "{kind}");
     }
 
-    let mut late = request("decide", Some(SECRET), &decide());
+    let mut late = request("continue_run", Some(SECRET), &continue_run());
     late.headers_mut().insert(DEADLINE_HEADER, HeaderValue::from_static("0"));
     assert_eq!(send_request(service(1), late).await.0, StatusCode::BAD_REQUEST);
 }

@@ -4,9 +4,9 @@ use std::process::Command;
 
 use crate::process::{PmaDataDir, SECRET};
 
-const DECIDE: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000000001","handle":"ada"},
+const CONTINUE_RUN: &str = r#"{"context":{"user":{"id":"01900000-0000-7000-8000-000000000001","handle":"ada"},
     "trace_id":"t","agent_token":"cyn_pm_x","preferences":{"effective":{},"skipped":[]},"skill":""},
-    "body":{"question":"?","choices":[{"key":"a","text":"A"}]}}"#;
+    "body":{"node":"collect_result","situation":"the node is gone","attempts":1,"standstill":"not_started"}}"#;
 
 #[test]
 fn a_direct_call_to_the_project_manager_is_refused() {
@@ -14,11 +14,11 @@ fn a_direct_call_to_the_project_manager_is_refused() {
     let serving = dir.serve("project_manager");
 
     for secret in ["", "guess", "cyn_api_a-user-token", "cyn_ho_secre"] {
-        let answer = serving.send_handoff("decide", secret, DECIDE);
+        let answer = serving.send_handoff("continue_run", secret, CONTINUE_RUN);
         assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
         assert!(answer.contains("only the orchestrator"), "{answer}");
     }
-    let answer = serving.send_handoff("decide", SECRET, DECIDE);
+    let answer = serving.send_handoff("continue_run", SECRET, CONTINUE_RUN);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
@@ -29,8 +29,8 @@ fn two_roles_work_side_by_side_and_each_keeps_to_its_own_work() {
     let analyst = dir.serve("project_analyst");
 
     let (own, others) = (
-        manager.send_handoff("decide", SECRET, DECIDE),
-        analyst.send_handoff("decide", SECRET, DECIDE),
+        manager.send_handoff("continue_run", SECRET, CONTINUE_RUN),
+        analyst.send_handoff("continue_run", SECRET, CONTINUE_RUN),
     );
 
     assert!(own.starts_with("HTTP/1.1 200"), "{own}");

@@ -47,6 +47,7 @@ fn run_true(sandbox: &Sandbox) -> Ending {
         action: Action::Command { line: "true".to_owned() },
         limits: Limits { timeout_s: 30, ..Limits::default() },
         attachments: vec![],
+        trace: None,
         incarnation: None,
         repository: None,
         push: None,

@@ -1,6 +1,7 @@
 //! What a turn of an agent becomes: result and transcript.
 
-use cynode_wire::agent_jobs::{AgentJobStatus, StopCondition};
+use cynode_domain::trace::{TraceEvent, TraceField, TraceValue};
+use cynode_wire::agent_jobs::{AgentJobResult, AgentJobStatus, StopCondition};
 use serde_json::{Value, json};
 
 use crate::harness::{AgentScript, TestProgram, error, response};
@@ -11,6 +12,27 @@ fn permission(kind: &str, options: &[&str]) -> Value {
     let options: Vec<Value> = options.iter().map(option).collect();
     json!({ "sessionId": "s", "toolCall": { "toolCallId": "t", "kind": kind, "title": "T" },
         "options": options })
+}
+
+/// The events of a result, a line each: actor, kind, step, tool, outcome, reason to stop.
+fn traced(result: &AgentJobResult) -> Vec<String> {
+    let line = |event: &TraceEvent| {
+        let entry = &event.entry;
+        let word = |field| match entry.fields.get(field) {
+            Some(TraceValue::Word(word)) => Some(word.clone()),
+            Some(_) | None => None,
+        };
+        let words = [
+            Some(event.actor.to_string()),
+            Some(entry.kind.to_string()),
+            entry.step_index.map(|index| index.to_string()),
+            word(TraceField::Tool),
+            word(TraceField::Outcome),
+            entry.stop.map(|stop| stop.to_string()),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    result.trace.events().iter().map(line).collect()
 }
 
 #[tokio::test]
@@ -56,6 +78,16 @@ async fn a_turn_becomes_a_result_and_a_transcript() {
     let expected =
         [("execute", "make check", false), ("edit", "Edit a.txt", true), ("other", "Wait", false)];
     assert_eq!(steps, expected);
+    assert_eq!(
+        traced(&result),
+        [
+            "agent_program execution_started",
+            "agent_program step_finished 0 execute error",
+            "agent_program step_finished 1 edit ok",
+            "agent_program step_finished 2 other error",
+            "agent_program execution_stopped goal_met",
+        ]
+    );
     let lines = job.transcript();
     let kinds: Vec<&str> = lines.iter().map(|line| line.kind.as_str()).collect();
     assert_eq!(

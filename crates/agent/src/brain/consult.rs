@@ -34,6 +34,9 @@ impl Brain {
         let unfit = match answer::parse_answer(question, &completion) {
             Ok(answer) => return Ok((answer, model_name(completion))),
             Err(AnswerFault::Declined(words)) => return Err(ModelError::Declined(words)),
+            Err(AnswerFault::Invalid(fault)) if cynode_fault::fault!("PMO-02") => {
+                return Err(ModelError::Unusable(fault));
+            }
             Err(AnswerFault::Invalid(fault)) => fault,
         };
         debug!(

@@ -3,7 +3,6 @@
 //! A file holds the question, the schema of its answer, the rule that decides before a model, and the fallback
 //! rule. To add a decision, copy `route.rs` and list it in [`recheck`].
 
-mod choose;
 mod clarify;
 mod classify;
 mod codebase;
@@ -28,7 +27,6 @@ use cynode_domain::work_kind::{WorkKind, WorkScope};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub use choose::{ChooseOption, ChosenOption};
 pub use clarify::{AnswerClarification, ClarificationAnswer};
 pub use classify::{ClassifyRequest, RequestClassification};
 pub use codebase::{AnalyseCodebase, ProjectSketch};
@@ -65,7 +63,6 @@ pub struct Recheck {
 /// Validates a recorded answer against the current question and schema; `None` if the purpose is not a decision.
 pub fn recheck(brain: &Brain, purpose: &str, input: &Value, answer: &Value) -> Option<Recheck> {
     let all = [
-        recheck_as::<ChooseOption>,
         recheck_as::<AnswerClarification>,
         recheck_as::<ClassifyRequest>,
         recheck_as::<AnalyseCodebase>,

@@ -5,8 +5,16 @@ use super::intent::{ChatIntent, TaskIntent, detect_intent, strip_any_prefix};
 use super::recurring::RecurringRequest;
 
 /// Prefixes of requests for a change, as listed in the help.
-const CHANGE_PREFIXES: &[&str] =
-    &["create task:", "new task:", "run:", "/run ", "create project ", "answer ", "decline "];
+const CHANGE_PREFIXES: &[&str] = &[
+    "create task:",
+    "new task:",
+    "submit to ",
+    "run:",
+    "/run ",
+    "create project ",
+    "answer ",
+    "decline ",
+];
 /// Prefixes of requests about one task.
 const TASK_PREFIXES: &[&str] = &["status of ", "logs of ", "runs of ", "cancel "];
 
@@ -22,9 +30,10 @@ pub(super) fn parse_command(text: &str) -> Option<ChatIntent> {
         | ChatIntent::Waiting
         | ChatIntent::Schedules
         | ChatIntent::Recurring(RecurringRequest::Clear { .. }) => true,
-        ChatIntent::CreateTask(_) | ChatIntent::RunCommands(_) | ChatIntent::CreateProject(_) => {
-            begins(CHANGE_PREFIXES)
-        }
+        ChatIntent::CreateTask(_)
+        | ChatIntent::Submit { .. }
+        | ChatIntent::RunCommands(_)
+        | ChatIntent::CreateProject(_) => begins(CHANGE_PREFIXES),
         ChatIntent::AboutTask(TaskIntent::Answer(_) | TaskIntent::Decline, task) => {
             begins(CHANGE_PREFIXES) && is_task_name(task)
         }
@@ -58,6 +67,7 @@ mod tests {
             "what is waiting for me?",
             "schedules",
             "Create task: wash the car",
+            "submit to https://example.com/a.git: fix the typo",
             "run: make test",
             "create project Web Shop",
             "every day at 3 run `make`",

@@ -1,5 +1,6 @@
 //! The event stream of a chat turn.
 
+use cynode_domain::trace::TraceEvents;
 use cynode_wire::handoff::{ChatEvent, DecisionRecord, FailureKind, HandoffUsage};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
@@ -32,7 +33,7 @@ impl ChatEventSender {
 
     /// Ends a complete answer.
     pub(super) async fn send_done(&self, usage: HandoffUsage, decisions: Vec<DecisionRecord>) {
-        self.send(ChatEvent::Done { usage, decisions }).await;
+        self.send(ChatEvent::Done { usage, decisions, trace: TraceEvents::default() }).await;
     }
 
     /// Ends an incomplete answer.
@@ -43,7 +44,14 @@ impl ChatEventSender {
         decisions: Vec<DecisionRecord>,
     ) {
         let kind = FailureKind::Other;
-        self.send(ChatEvent::Failed { message, may_retry, kind, decisions }).await;
+        self.send(ChatEvent::Failed {
+            message,
+            may_retry,
+            kind,
+            decisions,
+            trace: TraceEvents::default(),
+        })
+        .await;
     }
 
     async fn send(&self, event: ChatEvent) {

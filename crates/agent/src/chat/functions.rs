@@ -1,16 +1,16 @@
 //! Offers the gateway's tools to a model: those that match the request, and a search for more.
 //!
 //! Offering every tool costs thousands of tokens per request and confuses small models. A turn starts with the
-//! tools for tasks and the best matches of the conversation; `find_tools_definition` adds others.
+//! tools for tasks and those that a plan for the conversation selects; `find_tools_definition` adds others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cynode_client::McpTool;
+use cynode_roles::{PlanMetadata, StepLimit, ToolPlanner, run_planner};
 use cynode_wire::openai::ToolDefinition;
 use cynode_wire::tool_calls::{DbTaskCreate, DbTaskGet, DbTaskList, ToolCall as _};
 use serde_json::{Value, json};
 
-use super::similarity::rank_tools;
 use crate::model_schema::schema_for_model;
 
 /// The function that searches for tools.
@@ -20,9 +20,9 @@ const MAX_NAME: usize = 64;
 /// Up to this number, all tools are offered without ranking.
 const UNRANKED_LIMIT: usize = 8;
 /// The number of tools offered by rank.
-const RANKED_COUNT: usize = 5;
+pub(super) const RANKED_LIMIT: StepLimit = StepLimit::clamped(5);
 /// The number of tools that one search adds.
-const SEARCH_COUNT: usize = 5;
+const SEARCH_LIMIT: StepLimit = StepLimit::clamped(5);
 /// Offered in every turn because most requests need them.
 const ALWAYS_OFFERED: [&str; 3] = [DbTaskCreate::NAME, DbTaskGet::NAME, DbTaskList::NAME];
 /// The most characters of a tool's description.
@@ -36,6 +36,8 @@ pub(super) struct ToolFunctions {
     definitions: Vec<ToolDefinition>,
     /// Indices of the offered definitions.
     offered: BTreeSet<usize>,
+    /// Chooses among the definitions.
+    planner: ToolPlanner,
 }
 
 /// The tool of a function.
@@ -47,9 +49,22 @@ pub(super) struct FunctionTool {
 }
 
 impl ToolFunctions {
-    /// Maps the gateway's tools to functions and offers those that match `request`.
-    pub(super) fn new(listed: Vec<McpTool>, request: &str) -> Self {
+    /// Maps the gateway's tools to functions and offers those that a plan for `goal` selects.
+    pub(super) async fn plan(listed: Vec<McpTool>, goal: &str, metadata: &PlanMetadata) -> Self {
+        let mut all = Self::index(listed);
+        if all.definitions.len() <= UNRANKED_LIMIT {
+            all.offered = (0..all.definitions.len()).collect();
+        }
+        let mut planner = all.planner.clone().without(all.offered.iter().copied());
+        let Ok(plan) = run_planner(&mut planner, goal, metadata).await;
+        all.offer(plan.steps.into_iter().map(|tool| tool.index));
+        all
+    }
+
+    /// Maps the gateway's tools to functions and offers those that most requests need.
+    fn index(listed: Vec<McpTool>) -> Self {
         let (mut tools, mut definitions) = (BTreeMap::new(), vec![]);
+        let mut texts = vec![];
         let mut always = BTreeSet::new();
         for tool in listed {
             let name = function_name(&tool.name);
@@ -66,17 +81,12 @@ impl ToolFunctions {
                 &about,
                 schema_for_model(tool.input_schema),
             ));
+            texts.push((tool.name.clone(), about));
             let behind = FunctionTool { tool: tool.name, is_read_only: tool.is_read_only };
             tools.insert(name, behind);
         }
-        let mut all = Self { tools, definitions, offered: always };
-        if all.definitions.len() <= UNRANKED_LIMIT {
-            all.offered = (0..all.definitions.len()).collect();
-        } else {
-            let best = all.rank_unoffered(request, RANKED_COUNT);
-            all.offer(best);
-        }
-        all
+        let texts = texts.iter().map(|(name, about)| (name.as_str(), about.as_str()));
+        Self { tools, definitions, offered: always, planner: ToolPlanner::new(texts) }
     }
 
     /// Returns the tool of a function.
@@ -98,7 +108,8 @@ impl ToolFunctions {
 
     /// Finds tools that match a query and are not offered yet, best first.
     pub(super) fn search(&self, query: &str) -> Vec<usize> {
-        self.rank_unoffered(query, SEARCH_COUNT)
+        let planner = self.planner.clone().without(self.offered.iter().copied());
+        planner.select(query, SEARCH_LIMIT).into_iter().map(|tool| tool.index).collect()
     }
 
     /// Adds definitions to the offer.
@@ -114,18 +125,6 @@ impl ToolFunctions {
             .map(|function| json!({ "name": function.name, "description": function.description }))
             .collect();
         json!({ "tools": found })
-    }
-
-    fn rank_unoffered(&self, query: &str, most: usize) -> Vec<usize> {
-        let text = |definition: &'_ ToolDefinition| {
-            let function = definition.function.as_ref();
-            let about = function.and_then(|it| it.description.clone()).unwrap_or_default();
-            (function.map(|it| it.name.clone()).unwrap_or_default(), about)
-        };
-        let texts: Vec<(String, String)> = self.definitions.iter().map(text).collect();
-        let all =
-            rank_tools(query, texts.iter().map(|(name, about)| (name.as_str(), about.as_str())));
-        all.into_iter().filter(|index| !self.offered.contains(index)).take(most).collect()
     }
 }
 
@@ -147,9 +146,23 @@ fn function_name(tool: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cynode_domain::ids::TraceId;
+    use cynode_domain::policy::{Principal, allowlist};
+    use cynode_domain::trace::{TraceActor, TraceEventKind, TraceStop};
+    use cynode_runtime::trace_recorder::TraceRecorder;
     use serde_json::json;
 
     use super::*;
+    use crate::context::estimate_tokens;
+
+    fn metadata() -> PlanMetadata {
+        let trace = TraceRecorder::new(TraceId::generate(), TraceActor::ProjectManager);
+        PlanMetadata { trace, max_steps: RANKED_LIMIT }
+    }
+
+    async fn plan(listed: Vec<McpTool>, goal: &str) -> ToolFunctions {
+        ToolFunctions::plan(listed, goal, &metadata()).await
+    }
 
     fn tool(name: &str) -> McpTool {
         let (name, description) = (name.to_owned(), "d".to_owned());
@@ -165,10 +178,10 @@ mod tests {
             .collect()
     }
 
-    #[test]
-    fn functions_have_names_that_providers_take_and_lead_back_to_their_tools() {
+    #[tokio::test]
+    async fn functions_have_names_that_providers_take_and_lead_back_to_their_tools() {
         let listed = vec![tool("db.task.get"), tool("db_task_get"), tool("ü/x"), tool(FIND)];
-        let functions = ToolFunctions::new(listed, "");
+        let functions = plan(listed, "").await;
 
         let tool = |name| functions.tool_of(name).map(|behind| behind.tool.as_str());
         assert_eq!(tool("db_task_get"), Some("db.task.get"));
@@ -178,22 +191,22 @@ mod tests {
         assert_eq!(tool("delete_everything"), None);
     }
 
-    #[test]
-    fn a_tool_looks_because_it_says_so_whatever_its_name() {
+    #[tokio::test]
+    async fn a_tool_looks_because_it_says_so_whatever_its_name() {
         let says = McpTool { is_read_only: true, ..tool("sandbox.get_file") };
-        let functions = ToolFunctions::new(vec![says, tool("queue.get")], "");
+        let functions = plan(vec![says, tool("queue.get")], "").await;
 
         let only_looks = |name| functions.tool_of(name).map(|behind| behind.is_read_only);
         assert_eq!(only_looks("sandbox_get_file"), Some(true));
         assert_eq!(only_looks("queue_get"), Some(false));
     }
 
-    #[test]
-    fn of_many_tools_those_that_fit_are_offered_and_others_can_be_found() {
+    #[tokio::test]
+    async fn of_many_tools_those_that_fit_are_offered_and_others_can_be_found() {
         let mut listed: Vec<McpTool> = (0..40).map(|n| tool(&format!("filler.n{n}"))).collect();
         listed.extend(["db.task.list", "weather.look_up", "db.task.create", "mail.send"].map(tool));
 
-        let mut functions = ToolFunctions::new(listed, "How is the weather?");
+        let mut functions = plan(listed, "How is the weather?").await;
 
         let offered = ["db_task_list", "weather_look_up", "db_task_create", FIND];
         assert_eq!(names(&functions), offered);
@@ -204,12 +217,69 @@ mod tests {
         assert!(names(&functions).contains(&"mail_send".to_owned()));
     }
 
-    #[test]
-    fn a_turn_offers_few_tools_however_many_fit() {
+    #[tokio::test]
+    async fn a_turn_offers_few_tools_however_many_fit() {
         let listed = (0..100).map(|n| tool(&format!("task.n{n}"))).collect();
 
-        let functions = ToolFunctions::new(listed, "tasks");
+        let functions = plan(listed, "tasks").await;
 
-        assert_eq!(functions.offered_definitions().len(), RANKED_COUNT + 1);
+        assert_eq!(functions.offered_definitions().len(), RANKED_LIMIT.as_usize() + 1);
+    }
+
+    #[tokio::test]
+    async fn a_goal_without_a_relevant_tool_selects_none_and_the_plan_says_so() {
+        let mut listed: Vec<McpTool> = (0..40).map(|n| tool(&format!("filler.n{n}"))).collect();
+        listed.push(tool("db.task.create"));
+        let metadata = metadata();
+
+        let functions = ToolFunctions::plan(listed, "sing a song", &metadata).await;
+
+        assert_eq!(names(&functions), ["db_task_create", FIND]);
+        let events = metadata.trace.take().into_events();
+        let kinds: Vec<TraceEventKind> = events.iter().map(|event| event.entry.kind).collect();
+        let recorded = [
+            TraceEventKind::PlanStarted,
+            TraceEventKind::ToolsSelected,
+            TraceEventKind::PlanFinished,
+        ];
+        assert_eq!(kinds, recorded);
+        assert_eq!(events[2].entry.stop, Some(TraceStop::NoRelevantTool));
+    }
+
+    /// The real catalogue, as the project manager may call it.
+    fn catalogue() -> Vec<McpTool> {
+        let tools: BTreeMap<String, Value> =
+            serde_json::from_str(include_str!("../../../../docs/reference/tool-schemas.json"))
+                .unwrap();
+        let is_listed = |name: &str| allowlist::is_allowlisted(Principal::PM, name);
+        let tool = |(name, tool): (String, Value)| McpTool {
+            description: tool["description"].as_str().unwrap().to_owned(),
+            input_schema: tool["inputSchema"].clone(),
+            is_read_only: false,
+            name,
+        };
+        tools.into_iter().filter(|(name, _)| is_listed(name)).map(tool).collect()
+    }
+
+    fn estimate_definition_tokens(definitions: &[ToolDefinition]) -> usize {
+        estimate_tokens(&serde_json::to_string(definitions).unwrap())
+    }
+
+    #[tokio::test]
+    async fn the_tools_of_a_turn_cost_at_most_a_quarter_of_all() {
+        let goals = include_str!("../../../roles/tests/corpus/goals-measuring.tsv");
+        let goals = goals.lines().filter_map(|line| Some(line.split_once('\t')?.0));
+        let all = estimate_definition_tokens(&ToolFunctions::index(catalogue()).definitions);
+        let (mut most, mut sum, mut turns) = (0, 0, 0);
+        for goal in goals {
+            let offered = plan(catalogue(), goal).await.offered_definitions();
+            let cost = estimate_definition_tokens(&offered);
+            assert!(cost * 4 <= all, "{goal}: {cost} of {all} tokens");
+            most = most.max(cost);
+            sum += cost;
+            turns += 1;
+        }
+        println!("all {all} tokens; a turn {} on average, {most} at most", sum / turns);
+        assert!(turns >= 50);
     }
 }

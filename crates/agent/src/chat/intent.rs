@@ -6,6 +6,7 @@
 use cynode_domain::status::ShownTaskStatus;
 
 use super::recurring::{RecurringRequest, may_include_schedule, parse_recurring};
+use super::requests::parse_submission;
 use crate::brain::decisions::explicit_commands;
 
 /// The intent of a chat turn.
@@ -25,6 +26,11 @@ pub(super) enum ChatIntent {
     AboutTask(TaskIntent, String),
     /// Creates a task from a description.
     CreateTask(String),
+    /// Submits work on a repository.
+    Submit {
+        repository: String,
+        text: String,
+    },
     /// Creates a task that runs commands.
     RunCommands(Vec<String>),
     /// Creates a schedule.
@@ -72,6 +78,7 @@ impl ChatIntent {
             Self::AboutTask(TaskIntent::Decline, _) => "decline a question",
             Self::AboutTask(TaskIntent::PeopleOnly(_), _) => "for people only",
             Self::CreateTask(_) => "create a task",
+            Self::Submit { .. } => "submit work",
             Self::RunCommands(_) => "run commands",
             Self::Recurring(_) => "create a schedule",
             Self::Schedules => "schedules",
@@ -192,6 +199,13 @@ pub(super) fn detect_intent(text: &str) -> ChatIntent {
         return parse_bare_command(command.trim());
     }
     let text = strip_politeness(text.trim());
+    if let Some(rest) = strip_any_prefix(text, &["submit to "]) {
+        let parsed = parse_submission(rest);
+        return parsed.map_or(ChatIntent::Unclear, |(repository, text)| ChatIntent::Submit {
+            repository,
+            text,
+        });
+    }
     if let Some(recurring) = parse_recurring(text) {
         return ChatIntent::Recurring(recurring);
     }
@@ -432,6 +446,14 @@ mod tests {
             ("create task: wash the car", ChatIntent::CreateTask(text("wash the car"))),
             ("Please create a task to wash the car", ChatIntent::CreateTask(text("wash the car"))),
             ("task: wash the car", ChatIntent::CreateTask(text("wash the car"))),
+            (
+                "Please submit to https://example.com/a.git: run `make` faster every day",
+                ChatIntent::Submit {
+                    repository: text("https://example.com/a.git"),
+                    text: text("run `make` faster every day"),
+                },
+            ),
+            ("submit to https://example.com/a.git faster", ChatIntent::Unclear),
             ("Could you add a task: sweep", ChatIntent::CreateTask(text("sweep"))),
             ("run `make test`", ChatIntent::RunCommands(vec![text("make test")])),
             (

@@ -3,10 +3,14 @@
 //! Invariant: a model can call only the tools that the gateway lists for this handoff. The list is fixed at the
 //! start of the turn; only the part that is offered may grow. A rejection by the gateway ends the turn.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use cynode_client::McpClientError;
+use cynode_domain::trace::TraceStop;
 use cynode_llm::ChunkCollector;
+use cynode_roles::{PlanMetadata, StepWorker, WorkerEnd, run_worker};
+use cynode_runtime::trace_recorder::TraceRecorder;
 use cynode_wire::handoff::{HandoffUsage, Turn};
 use cynode_wire::openai::{
     AssistantMessage, ChatCompletion, ChatMessage, ChatRequest, Content, ToolCall,
@@ -18,7 +22,7 @@ use tokio::time::Instant;
 
 use super::call_buffer::CallBuffer;
 use super::event_sender::ChatEventSender;
-use super::functions::{FIND, FunctionTool, ToolFunctions};
+use super::functions::{FIND, FunctionTool, RANKED_LIMIT, ToolFunctions};
 use crate::HandoffAgentError;
 use crate::brain::{BrainOptions, ChatModel, ModelError, ModelExchange, ThinkFilter};
 use crate::context::{self, truncate_text, untrusted};
@@ -40,6 +44,7 @@ pub(super) struct ModelTurn<'a> {
     pub(super) options: &'a BrainOptions,
     pub(super) system: &'a str,
     pub(super) events: &'a ChatEventSender,
+    pub(super) trace: &'a TraceRecorder,
 }
 
 /// The outcome of a turn so far.
@@ -63,32 +68,124 @@ pub(super) enum ModelTurnError {
     Agent(HandoffAgentError),
 }
 
+/// How a turn ended.
+enum ModelTurnEnd {
+    /// The model answered by itself.
+    Answered,
+    /// The model answered because no further tool calls were permitted.
+    StepsUsed,
+    Failed(ModelTurnError),
+}
+
+impl WorkerEnd for ModelTurnEnd {
+    fn stop(&self) -> TraceStop {
+        match self {
+            Self::Answered => TraceStop::GoalMet,
+            Self::StepsUsed => TraceStop::MaxSteps,
+            Self::Failed(ModelTurnError::Model(_)) => TraceStop::ModelFailure,
+            Self::Failed(ModelTurnError::Agent(_)) => TraceStop::ToolFailure,
+        }
+    }
+
+    fn error_kind(&self) -> Option<&str> {
+        match self {
+            Self::Failed(ModelTurnError::Model(_)) => Some("model"),
+            Self::Failed(ModelTurnError::Agent(fault)) => Some(fault.kind()),
+            Self::Answered | Self::StepsUsed => None,
+        }
+    }
+}
+
+/// The project manager at work on a turn: the model decides, the gateway's tools act.
+struct ChatWorker<'a> {
+    turn: &'a ModelTurn<'a>,
+    functions: ToolFunctions,
+    messages: Vec<ChatMessage>,
+    is_background: bool,
+    outcome: &'a mut ModelTurnOutcome,
+}
+
+/// Whether the model may call tools in this step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ToolUse {
+    Permitted,
+    Forbidden,
+}
+
+impl StepWorker for ChatWorker<'_> {
+    type Observation = ToolUse;
+    type Decision = (ChatCompletion, Vec<ToolCall>);
+    type End = ModelTurnEnd;
+
+    async fn observe(&mut self) -> ControlFlow<ModelTurnEnd, ToolUse> {
+        let limit = self.turn.options.max_steps;
+        if self.outcome.rounds >= limit {
+            return ControlFlow::Break(ModelTurnEnd::StepsUsed);
+        }
+        self.outcome.rounds += 1;
+        let may_call = self.outcome.rounds < limit && !self.is_background;
+        ControlFlow::Continue(if may_call { ToolUse::Permitted } else { ToolUse::Forbidden })
+    }
+
+    async fn reason(
+        &mut self,
+        permission: ToolUse,
+    ) -> ControlFlow<ModelTurnEnd, Option<(ChatCompletion, Vec<ToolCall>)>> {
+        let may_call = permission == ToolUse::Permitted;
+        let asked =
+            self.turn.request_answer(&self.messages, &self.functions, may_call, self.outcome);
+        match asked.await {
+            Ok((answer, calls)) if may_call && !calls.is_empty() => {
+                ControlFlow::Continue(Some((answer, calls)))
+            }
+            Ok(_) if may_call || self.is_background => ControlFlow::Break(ModelTurnEnd::Answered),
+            Ok(_) => ControlFlow::Break(ModelTurnEnd::StepsUsed),
+            Err(error) => ControlFlow::Break(ModelTurnEnd::Failed(error)),
+        }
+    }
+
+    fn tools(&self, (_, calls): &Self::Decision) -> Vec<String> {
+        let functions = calls.iter().filter_map(|call| call.function.as_ref());
+        let tool = |name: &str| self.functions.tool_of(name).map(|behind| behind.tool.clone());
+        functions.map(|it| tool(&it.name).unwrap_or_else(|| it.name.clone())).collect()
+    }
+
+    async fn act(
+        &mut self,
+        (answer, calls): (ChatCompletion, Vec<ToolCall>),
+    ) -> ControlFlow<ModelTurnEnd> {
+        self.messages.push(assistant_message(answer.message(), &calls));
+        match self.turn.execute_calls(&calls, &mut self.functions, self.outcome).await {
+            Ok(results) => {
+                self.messages.extend(results);
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(ModelTurnEnd::Failed(error)),
+        }
+    }
+}
+
 impl ModelTurn<'_> {
-    /// Answers the last turn. `ended` holds the outcome so far even after an error.
+    /// Answers the last turn. `outcome` holds the outcome so far even after an error.
     pub(super) async fn answer(
         &self,
         turns: &[Turn],
-        ended: &mut ModelTurnOutcome,
+        outcome: &mut ModelTurnOutcome,
     ) -> Result<(), ModelTurnError> {
         let listed = self.tools.list().await;
         let listed = listed.map_err(|error| {
             ModelTurnError::Agent(HandoffAgentError::from_mcp("tools/list", error))
         })?;
-        let mut functions = ToolFunctions::new(listed, &recent_text(turns));
+        let metadata = PlanMetadata { trace: self.trace.clone(), max_steps: RANKED_LIMIT };
+        let functions = ToolFunctions::plan(listed, &recent_text(turns), &metadata).await;
         let mut messages = vec![ChatMessage::text("system", self.system)];
         messages.extend(context::messages(turns));
-        for round in 1..=self.options.max_steps {
-            ended.rounds = round;
-            let may_call = round < self.options.max_steps && !is_background_request(turns);
-            let (answer, calls) =
-                self.request_answer(&messages, &functions, may_call, ended).await?;
-            if calls.is_empty() || !may_call {
-                return Ok(());
-            }
-            messages.push(assistant_message(answer.message(), &calls));
-            messages.extend(self.execute_calls(&calls, &mut functions, ended).await?);
+        let is_background = is_background_request(turns);
+        let mut worker = ChatWorker { turn: self, functions, messages, is_background, outcome };
+        match run_worker(&mut worker, self.trace).await {
+            ModelTurnEnd::Answered | ModelTurnEnd::StepsUsed => Ok(()),
+            ModelTurnEnd::Failed(error) => Err(error),
         }
-        Ok(())
     }
 
     /// Sends one model request and streams its text. Returns the tool calls, including those written as text.
@@ -218,7 +315,9 @@ impl ModelTurn<'_> {
                 let change = (!only_looks).then_some(summary);
                 Ok(ChatToolOutcome { text, change, found: vec![] })
             }
-            Err(error @ McpClientError::Refused { .. }) if !error.is_about_arguments() => {
+            Err(error @ McpClientError::Refused { .. })
+                if !error.is_about_arguments() && !cynode_fault::fault!("PMA-15") =>
+            {
                 self.events.send_tool_call(tool, Some(false), &error.to_string()).await;
                 Err(HandoffAgentError::from_mcp(tool, error))
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::plan::InputMode;
 use cynode_domain::status::ShownTaskStatus as Status;
 use cynode_wire::apmas::{MessageQuery, MessageView};
 use cynode_wire::nodes::NodeView;
@@ -21,7 +22,7 @@ use super::find_task::{self, TaskSearchResult};
 use super::intent::{ChatIntent, TaskIntent};
 use super::recurring::RecurringRequest;
 use super::reported_tools::ReportedTools;
-use super::{render, schedules};
+use super::{render, requests, schedules};
 use crate::HandoffAgentError;
 use crate::context::untrusted::inline;
 
@@ -38,6 +39,7 @@ pub(super) const HELP: &str = "I answer from what is on record, and do what you 
 - `tasks`, `failed tasks`, `what is running?`, `projects`, `nodes`, `status`
 - `status of NAME`, `logs of NAME`, `runs of NAME`
 - `what is waiting for me?`, `answer NAME with COMMANDS`, `decline NAME`
+- `submit to REPOSITORY: WHAT IS TO BE CHANGED`: agents plan, implement, review and test it, and deliver a branch
 - `create task: WHAT IS TO BE DONE`, `run: COMMAND`, `create project NAME`
 - ``every day at 3 run `COMMAND` ``, `schedules`
 - `cancel NAME`
@@ -71,6 +73,7 @@ pub(super) async fn execute_intent(
         ChatIntent::CreateTask(prompt) => {
             create_task(tools, NewTask::from_prompt(prompt.clone())).await
         }
+        ChatIntent::Submit { repository, text } => requests::submit(tools, repository, text).await,
         ChatIntent::RunCommands(lines) => {
             create_task(tools, NewTask::from_commands(lines.clone())).await
         }
@@ -192,7 +195,7 @@ async fn render_overview(tools: &ReportedTools<'_>) -> Result<String, HandoffAge
 
 /// Lists questions of runs, blocked tasks, and messages of agents that wait for a person.
 async fn list_waiting(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentError> {
-    let (mut lines, mut names) = (Vec::new(), BTreeMap::new());
+    let (mut lines, mut names, mut has_requests) = (Vec::new(), BTreeMap::new(), false);
     for status in [Status::Waiting, Status::Running, Status::Queued] {
         let (status, page) = (Some(status), first_page(WAITING_ITEMS));
         let call = DbTaskList { status, page, ..DbTaskList::default() };
@@ -208,6 +211,7 @@ async fn list_waiting(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentE
         for (task, run) in page.items.iter().zip(runs) {
             let name = render::inline_code(&task.task_name);
             names.insert(task.id, task.task_name.clone());
+            has_requests |= task.input_mode == InputMode::Request;
             let run = run?;
             if let Some(question) = run.as_ref().and_then(render::open_question) {
                 let question = inline(question);
@@ -216,6 +220,9 @@ async fn list_waiting(tools: &ReportedTools<'_>) -> Result<String, HandoffAgentE
                 lines.push(format!("{name} is blocked: {}", render::inline_code(reason)));
             }
         }
+    }
+    if has_requests {
+        lines.extend(requests::waiting_lines(tools).await?);
     }
     let query = MessageQuery {
         waiting_for_person: true,
@@ -287,6 +294,10 @@ async fn answer_question(
     task: &TaskView,
     lines: &[String],
 ) -> Result<String, HandoffAgentError> {
+    if task.input_mode == InputMode::Request {
+        let text = (!lines.is_empty()).then(|| lines.join("\n"));
+        return requests::answer(tools, task, text).await;
+    }
     let name = render::inline_code(&task.task_name);
     let Some(run) = load_run(tools, task).await? else {
         return Ok(format!("I did nothing: {name} has no run.\n"));
@@ -319,6 +330,9 @@ async fn explain_people_only(
     let name = render::inline_code(&task.task_name);
     let state = render::task_details(task, load_run(tools, task).await?.as_ref());
     let how = match verb {
+        "approve" if task.input_mode == InputMode::Request => {
+            format!("Only you can approve: `cynork pm answer {name} --yes`")
+        }
         "approve" => format!("Only you can approve: `cynork run answer {name} --yes`"),
         "start" => "A task starts automatically once its dependencies have completed".to_owned(),
         verb => format!("Only you can do that: `cynork run {verb} {name}`"),

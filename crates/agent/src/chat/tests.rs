@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cynode_domain::trace::{TraceEventKind, TraceStop};
 use cynode_wire::handoff::ChatEvent;
 use cynode_wire::openai::ChatMessage;
 use futures_util::StreamExt as _;
@@ -271,7 +272,7 @@ async fn a_model_calls_tools_and_the_person_sees_what_was_done() {
 
     assert_eq!(text(&events), "I am on it.\n\nWhat I did:\n- `db.task.create: wash-the-car`\n");
     assert_eq!(shelf.names(), ["db.task.list", "db.task.create"]);
-    let Some(ChatEvent::Done { usage, decisions }) = events.last() else { panic!() };
+    let Some(ChatEvent::Done { usage, decisions, .. }) = events.last() else { panic!() };
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (10, 5));
     assert_eq!(decisions[0].by, DecidedBy::Model);
     let heard = actor.requests();
@@ -382,6 +383,41 @@ async fn a_model_that_only_calls_tools_is_stopped_after_six_questions() {
     let heard = actor.requests();
     assert_eq!(heard.len(), 6);
     assert!(heard[5].tools.is_empty(), "the last question offers nothing to call");
+}
+
+#[tokio::test]
+async fn a_turn_records_its_plan_its_steps_and_why_it_stopped() {
+    let list = || call_answer(&[("db_task_list", "{}")]);
+    let denied = [("db.task.list", Err(refused("rules")))];
+    let endless = [list(), list(), list(), list(), list(), text_answer(&["Enough."])];
+    for (tools, model, steps, stop) in [
+        (
+            ScriptedTools::new([]),
+            ScriptedModel::new([text_answer(&["Hi."])]),
+            1,
+            TraceStop::GoalMet,
+        ),
+        (ScriptedTools::new([]), ScriptedModel::new(endless), 6, TraceStop::MaxSteps),
+        (ScriptedTools::new(denied), ScriptedModel::new([list()]), 1, TraceStop::ToolFailure),
+    ] {
+        let work = scripted_session(&tools, Some(model));
+        let trace = work.trace.clone();
+        let _: Vec<ChatEvent> = answer_text(work, "Look around").await;
+
+        let events = trace.take().into_events();
+        let kinds: Vec<TraceEventKind> = events.iter().map(|event| event.entry.kind).collect();
+        let plan = [
+            TraceEventKind::PlanStarted,
+            TraceEventKind::ToolsSelected,
+            TraceEventKind::PlanFinished,
+        ];
+        assert_eq!(kinds[..3], plan);
+        let started = kinds.iter().filter(|kind| **kind == TraceEventKind::StepStarted).count();
+        assert_eq!(started, steps);
+        assert_eq!(kinds.contains(&TraceEventKind::Error), stop == TraceStop::ToolFailure);
+        assert_eq!(events.last().unwrap().entry.stop, Some(stop));
+        assert!(events.iter().all(|event| event.trace == trace.trace()));
+    }
 }
 
 #[tokio::test]

@@ -46,6 +46,7 @@ fn work(preferences: Value) -> HandoffContext {
         thread_id: None,
         run_id: None,
         trace_id: "trace".to_owned(),
+        profile_id: None,
         agent_token: AgentSecret::new("cyn_pm_secret".to_owned()),
         preferences: EffectiveView {
             effective: serde_json::from_value(preferences).unwrap(),

@@ -6,6 +6,8 @@ use cynode_domain::criteria::Criterion;
 use cynode_domain::job::Action;
 use cynode_domain::plan::{Step, StepAuthor};
 use cynode_domain::question::{Question, QuestionKind, ReplyForm};
+use cynode_domain::trace::TraceStop;
+use cynode_roles::{PlanDraft, PlanMetadata, Planner, StepLimit, run_planner};
 use cynode_wire::handoff::{
     DecidedBy, Handoff, HandoffContext, PlanAnswer, PlanHandoff, PlanOutcome, TaskFacts,
 };
@@ -32,6 +34,61 @@ pub(crate) async fn plan(
     mut work: HandoffSession,
     handoff: &Handoff<PlanHandoff>,
 ) -> Result<PlanAnswer, HandoffAgentError> {
+    // The limit of a model's plan is part of the question; commands that the request names are limited by this one.
+    let max_steps = StepLimit::clamped(StepLimit::MAX);
+    let metadata = PlanMetadata { trace: work.trace.clone(), max_steps };
+    let mut planner =
+        RequestPlanner { work: &mut work, handoff, question: None, assumptions: vec![] };
+    let plan = run_planner(&mut planner, &handoff.body.prompt, &metadata).await?;
+    let outcome = match planner.question {
+        Some(question) => PlanOutcome::Ask { question },
+        None => PlanOutcome::Planned { steps: plan.steps, assumptions: planner.assumptions },
+    };
+    Ok(PlanAnswer { outcome, decisions: work.decisions })
+}
+
+/// Plans commands by rule, else by a model.
+struct RequestPlanner<'a> {
+    work: &'a mut HandoffSession,
+    handoff: &'a Handoff<PlanHandoff>,
+    /// The question that a person must answer before there is a plan.
+    question: Option<Question>,
+    assumptions: Vec<String>,
+}
+
+impl Planner for RequestPlanner<'_> {
+    type Step = Step;
+    type Error = HandoffAgentError;
+
+    async fn draft(&mut self, _: &str, _: StepLimit) -> Result<PlanDraft<Step>, HandoffAgentError> {
+        match draft_outcome(self.work, self.handoff).await? {
+            PlanOutcome::Planned { steps, assumptions } => {
+                self.assumptions = assumptions;
+                Ok(PlanDraft::new(steps, TraceStop::GoalMet))
+            }
+            PlanOutcome::Ask { question } => {
+                self.question = Some(question);
+                Ok(PlanDraft::new(vec![], TraceStop::PersonNeeded))
+            }
+        }
+    }
+
+    fn stop_of(error: &HandoffAgentError) -> TraceStop {
+        match error {
+            HandoffAgentError::MissingRecording(_) => TraceStop::ModelFailure,
+            HandoffAgentError::Refused { .. }
+            | HandoffAgentError::Tool { .. }
+            | HandoffAgentError::Unreachable(_)
+            | HandoffAgentError::WrongRole { .. } => TraceStop::ToolFailure,
+        }
+    }
+}
+
+/// Decides the steps, or the question that must be answered first.
+async fn draft_outcome(
+    work: &mut HandoffSession,
+    handoff: &Handoff<PlanHandoff>,
+) -> Result<PlanOutcome, HandoffAgentError> {
     let (task, body) = (handoff.context.task.as_ref(), &handoff.body);
     let mut question = PlanRequestSteps {
         request: body.prompt.clone(),
@@ -42,7 +99,7 @@ pub(crate) async fn plan(
         background: None,
     };
     if let (Some(task), None) = (task, question.decide_by_rule()) {
-        let background = load_background(&mut work, &handoff.context, task, &body.prompt).await?;
+        let background = load_background(work, &handoff.context, task, &body.prompt).await?;
         question.background = Some(background);
     }
     let planned = work.decide(&question).await?.with_question_as_assumption();
@@ -51,7 +108,7 @@ pub(crate) async fn plan(
     if let Some(task) = task {
         let needs_checks = task.acceptance_criteria.is_empty() && !by_rule;
         if !planned.commands.is_empty() && (needs_checks || has_prose(task)) {
-            checks = refine_criteria(&mut work, task, &body.prompt, &planned.lines()).await?;
+            checks = refine_criteria(work, task, &body.prompt, &planned.lines()).await?;
         }
     }
     // Commands that the request names count as written by a person.
@@ -62,7 +119,7 @@ pub(crate) async fn plan(
             step.criteria = criteria;
         }
     }
-    Ok(PlanAnswer { outcome, decisions: work.decisions })
+    Ok(outcome)
 }
 
 /// Whether no rule can check one of the task's criteria.

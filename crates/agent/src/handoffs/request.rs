@@ -2,7 +2,7 @@
 
 use cynode_planning::workflow::select_workflow;
 use cynode_wire::handoff::{
-    ClassifyAnswer, ClassifyHandoff, Handoff, PlanWorkAnswer, PlanWorkHandoff,
+    ClassifyAnswer, ClassifyHandoff, DecidedBy, Handoff, PlanWorkAnswer, PlanWorkHandoff,
 };
 
 use super::project::describe_context;
@@ -34,9 +34,14 @@ pub(crate) async fn plan_work(
 ) -> Result<PlanWorkAnswer, HandoffAgentError> {
     let body = &handoff.body;
     let mut project = describe_context(&body.context);
+    let mut analysis = None;
     if cynode_planning::context::find_gap(&body.context).is_some() {
         let question = AnalyseCodebase { files: body.context.files.clone(), guide: None };
-        project = work.decide(&question).await?.architecture;
+        let sketch = work.decide(&question).await?;
+        project.clone_from(&sketch.architecture);
+        // The names of the files say no more than the context does.
+        let by = work.decisions.last().map(|decision| decision.by);
+        analysis = (by == Some(DecidedBy::Model)).then(|| sketch.into());
     }
     let assessed = if let Some(scope) = body.scope {
         ScopeAssessment::decided_by_person(scope)
@@ -57,5 +62,5 @@ pub(crate) async fn plan_work(
     } else {
         question.single_component().components
     };
-    Ok(PlanWorkAnswer { scope, reason, components, decisions: work.decisions })
+    Ok(PlanWorkAnswer { scope, reason, components, analysis, decisions: work.decisions })
 }

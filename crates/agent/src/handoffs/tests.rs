@@ -6,6 +6,7 @@ use cynode_domain::finding::FindingStatus;
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::policy::ErrorKind;
 use cynode_domain::report::{AgentReport, WorkBlocker};
+use cynode_domain::trace::{TraceEventKind, TraceField, TraceStop, TraceValue};
 use cynode_wire::handoff::*;
 use cynode_wire::preferences::EffectiveView;
 use serde_json::{Value, json};
@@ -54,6 +55,27 @@ async fn a_request_that_names_its_commands_is_planned_without_a_model() {
     assert_eq!((steps[0].expected_outputs.len(), steps[1].expected_outputs.len()), (0, 1));
     assert_eq!(answer.decisions[0].by, DecidedBy::Rule);
     assert!(shelf.names().is_empty());
+}
+
+#[tokio::test]
+async fn planning_a_request_records_how_many_steps_it_has_or_that_a_person_is_needed() {
+    let shelf = ScriptedTools::new([]);
+    for (prompt, steps, stop) in [
+        ("run `make` and `make test`", 2_usize, TraceStop::GoalMet),
+        ("Make it nice", 0, TraceStop::PersonNeeded),
+    ] {
+        let work = scripted_session(&shelf, None);
+        let trace = work.trace.clone();
+        plan(work, &request(prompt)).await.unwrap();
+
+        let events = trace.take().into_events();
+        let kinds: Vec<TraceEventKind> = events.iter().map(|event| event.entry.kind).collect();
+        assert_eq!(kinds, [TraceEventKind::PlanStarted, TraceEventKind::PlanFinished]);
+        assert!(events.iter().all(|event| event.trace == trace.trace()));
+        let end = &events[1].entry;
+        let counted = end.fields.get(TraceField::Steps);
+        assert_eq!((end.stop, counted), (Some(stop), Some(&TraceValue::from(steps))));
+    }
 }
 
 #[tokio::test]
@@ -323,27 +345,6 @@ async fn a_blocked_agent_is_told_how_to_go_on_until_a_person_must_decide() {
         assert_eq!(instruction["instructionType"], reported);
         assert_eq!(acted.decisions[0].purpose, "handle_failure");
     }
-}
-
-#[tokio::test]
-async fn a_choice_follows_the_preference_that_it_names() {
-    let choice = |key: &str| Choice { key: key.to_owned(), text: String::new() };
-    let body = DecideHandoff {
-        question: "Where?".to_owned(),
-        choices: vec![choice("local"), choice("external")],
-        facts: json!({}),
-        preference: Some("model_routing.where".to_owned()),
-    };
-    let preferring = context(&json!({ "model_routing.where": "external" }));
-
-    let preferring = Handoff { context: preferring, body: body.clone() };
-    let chosen =
-        decide(scripted_session(&ScriptedTools::new([]), None), &preferring).await.unwrap();
-    let first =
-        decide(scripted_session(&ScriptedTools::new([]), None), &handoff(body)).await.unwrap();
-
-    assert_eq!((chosen.choice.as_str(), chosen.decisions[0].by), ("external", DecidedBy::Rule));
-    assert_eq!((first.choice.as_str(), first.decisions[0].by), ("local", DecidedBy::Fallback));
 }
 
 #[tokio::test]

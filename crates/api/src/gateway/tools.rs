@@ -6,13 +6,14 @@ use cynode_ops::access::Access;
 use cynode_resources::tools::ToolRegistry;
 use cynode_wire::problem::Problem;
 use cynode_wire::tools::{
-    ApproveTool, ExplainAccess, ExplainView, ToolDetailView, ToolView, UpdateTool,
+    Approval, ApproveTool, ExplainAccess, ExplainView, ToolDetailView, ToolQuery, ToolView,
+    UpdateTool,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiError;
-use crate::extract::{JsonBody, PathSegment};
+use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
 
 pub(crate) fn routes(registry: ToolRegistry) -> OpenApiRouter {
@@ -29,13 +30,16 @@ pub(crate) fn access_routes(access: Access) -> OpenApiRouter {
 }
 
 /// Lists the tools that the caller may see.
-#[utoipa::path(get, path = "/v1/tools", tag = "tools",
+#[utoipa::path(get, path = "/v1/tools", tag = "tools", params(ToolQuery),
     responses((status = 200, body = Vec<ToolView>), (status = "4XX", body = Problem)))]
 async fn list(
     State(registry): State<ToolRegistry>,
     AuthenticatedUser(caller): AuthenticatedUser,
+    QueryParams(query): QueryParams<ToolQuery>,
 ) -> Result<Json<Vec<ToolView>>, ApiError> {
-    Ok(Json(registry.list(&caller).await?))
+    let mut tools = registry.list(&caller).await?;
+    tools.retain(|tool| !query.unapproved || tool.approval != Approval::Approved);
+    Ok(Json(tools))
 }
 
 /// Returns a tool with its definition and, if that changed, the approved definition.

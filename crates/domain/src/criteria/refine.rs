@@ -250,7 +250,7 @@ fn tokenize(prose: &str) -> Option<Vec<ProseToken>> {
             let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
             let word = &rest[..end];
             rest = &rest[end..];
-            if word.ends_with([',', ';', ':', '?', '!']) {
+            if word.ends_with([',', ';', ':', '?', '!']) && !cynode_fault::fault!("PMA-05") {
                 return None;
             }
             ProseToken::Word(word.to_owned())

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::commit_subject::MAX_SUBJECT_CHARS;
 use super::names::MAX_BRANCH_BYTES;
 use super::repository_url::MAX_URL_BYTES;
-use super::{BranchName, RepositoryUrl};
+use super::{BranchName, CommitSubject, RepositoryUrl};
 
 /// The repository that a task works on, and where it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, utoipa::ToSchema)]
@@ -25,4 +26,9 @@ pub struct TaskRepository {
     #[schemars(with = "Option<String>", length(min = 1, max = MAX_BRANCH_BYTES))]
     #[schema(value_type = Option<String>)]
     pub branch: Option<BranchName>,
+    /// The subject of the commit with what the job changed and did not commit, at most 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", length(min = 1, max = MAX_SUBJECT_CHARS))]
+    #[schema(value_type = Option<String>)]
+    pub commit_subject: Option<CommitSubject>,
 }

@@ -42,6 +42,26 @@ impl AllowedHosts {
             .map(Self)
     }
 
+    /// The entries of either list that the other one covers; none if a list is invalid.
+    pub fn intersect(one: &[String], other: &[String]) -> Vec<String> {
+        let (Ok(first), Ok(second)) = (Self::parse(one), Self::parse(other)) else { return vec![] };
+        let within = |entries: &[String], parsed: &Self, all: &Self| -> Vec<String> {
+            let pairs = entries.iter().zip(&parsed.0);
+            pairs.filter(|(_, host)| all.covers(host)).map(|(entry, _)| entry.clone()).collect()
+        };
+        let mut found = within(other, &second, &first);
+        for entry in within(one, &first, &second) {
+            if !found.contains(&entry) {
+                found.push(entry);
+            }
+        }
+        found
+    }
+
+    fn covers(&self, host: &AllowedHost) -> bool {
+        self.0.iter().any(|own| own.port == host.port && own.host.covers(&host.host))
+    }
+
     /// Whether an entry is every host, however it is written.
     pub fn has_any_host(&self) -> bool {
         self.0.iter().any(|allowed| allowed.host.is_any())

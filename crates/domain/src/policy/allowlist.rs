@@ -13,15 +13,18 @@ pub const NAMESPACES: &[&str] = &[
     "artifact",
     "builtin",
     "connector",
+    "cuga",
     "cynode",
     "db",
     "git",
     "help",
+    "knowledge",
     "memory",
     "model",
     "node",
     "persona",
     "pm",
+    "project_memory",
     "sandbox",
     "skills",
     "system",
@@ -57,7 +60,15 @@ const USER: &[&str] = &[
     "skills.*",
     "persona.*",
     "pm.*",
+    "project_memory.*",
+    "knowledge.*",
     "apmas_*",
+    "cuga.modular.tools.date.*",
+    "cuga.modular.tools.json.*",
+    "cuga.modular.tools.math.*",
+    "cuga.modular.tools.table.*",
+    "cuga.modular.tools.text.*",
+    "cuga.modular.tools.web.*",
 ];
 
 /// Project managers plan and dispatch.
@@ -78,11 +89,19 @@ const PM: &[&str] = &[
     "persona.list",
     "persona.get",
     "pm.*",
+    "project_memory.*",
+    "knowledge.*",
     "apmas_pm_instruct",
     "apmas_create_plan",
     "apmas_route_work",
     "apmas_get_work_status",
     "apmas_get_context",
+    "cuga.modular.tools.date.*",
+    "cuga.modular.tools.json.*",
+    "cuga.modular.tools.math.*",
+    "cuga.modular.tools.table.*",
+    "cuga.modular.tools.text.*",
+    "cuga.modular.tools.web.*",
 ];
 
 /// Analysts read, and write findings.
@@ -108,17 +127,29 @@ const PA: &[&str] = &[
     "skills.delete",
     "persona.list",
     "persona.get",
+    "project_memory.*",
+    "knowledge.list",
+    "knowledge.search",
     "apmas_report_to_pm",
     "apmas_get_context",
     "apmas_heartbeat",
     "apmas_request_help",
     "apmas_get_work_status",
+    "cuga.modular.tools.date.*",
+    "cuga.modular.tools.json.*",
+    "cuga.modular.tools.math.*",
+    "cuga.modular.tools.table.*",
+    "cuga.modular.tools.text.*",
+    "cuga.modular.tools.web.*",
 ];
 
 /// Sandboxed agents work on their own task.
 const SANDBOX: &[&str] = &[
     "artifact.*",
     "memory.*",
+    "project_memory.*",
+    "knowledge.list",
+    "knowledge.search",
     "web.fetch",
     "web.search",
     "api.call",
@@ -134,11 +165,25 @@ const SANDBOX: &[&str] = &[
     "apmas_checkpoint",
     "apmas_heartbeat",
     "apmas_send_message",
+    "cuga.modular.tools.date.*",
+    "cuga.modular.tools.json.*",
+    "cuga.modular.tools.math.*",
+    "cuga.modular.tools.table.*",
+    "cuga.modular.tools.text.*",
+    "cuga.modular.tools.web.*",
 ];
 
 /// Excluded from the rules of a new installation: tools that reach outside it. Network access is an
 /// administrator's decision. `git.diff` reads what is stored, and has a pattern of its own.
-const OUTBOUND: &[&str] = &["web.*", "web.fetch", "web.search", "api.call", "connector.*", "git.*"];
+const OUTBOUND: &[&str] = &[
+    "web.*",
+    "web.fetch",
+    "web.search",
+    "api.call",
+    "connector.*",
+    "git.*",
+    "cuga.modular.tools.web.*",
+];
 
 /// Tools that change state shared by all of a user's tasks. Tokens bound to one task cannot call
 /// them.
@@ -198,6 +243,7 @@ mod tests {
             "db.task.get",
             "db.project.list",
             "db.run.history",
+            "db.trace.get",
             "db.preference.effective",
             "db.finding.create",
             "artifact.get",
@@ -246,7 +292,7 @@ mod tests {
     #[test]
     fn a_new_installation_lets_no_agent_reach_the_network() {
         for caller in Principal::ALL {
-            for tool in ["web.fetch", "api.call", "git.push"] {
+            for tool in ["web.fetch", "api.call", "git.push", "cuga.modular.tools.web.json"] {
                 assert!(
                     !seeded_patterns(*caller).any(|pattern| matches_glob(pattern, tool)),
                     "{caller} {tool}"

@@ -134,6 +134,14 @@ impl HostPattern {
         self.0 == "*"
     }
 
+    /// Whether every host of `other` is one of this pattern.
+    pub fn covers(&self, other: &Self) -> bool {
+        match other.0.strip_prefix('*') {
+            Some(end) => self.is_any() || self == other || (!end.is_empty() && self.matches(end)),
+            None => self.matches(&other.0),
+        }
+    }
+
     pub fn matches(&self, host: &str) -> bool {
         let host = normalize_host(host);
         match self.0.strip_prefix('*') {

@@ -238,6 +238,7 @@ fn finding_of_analyst(found: &cynode_store::StoredFinding) -> Finding {
         Found::Pass => FindingStatus::Pass,
         Found::Fail => FindingStatus::Fail,
         // The analyst asks for clarification, which differs from an unchecked criterion.
+        Found::NeedsClarification if cynode_fault::fault!("WFL-08") => FindingStatus::Pass,
         Found::NeedsClarification => FindingStatus::Unclear,
     };
     let suggestion = found.suggestion.clone().filter(|_| status == FindingStatus::Fail);

@@ -3,7 +3,7 @@
 use cynode_domain::ids::JobId;
 use cynode_domain::verification::VerificationKey;
 use cynode_store::NewEvent;
-use cynode_wire::handoff::{AnalystAnswer, Handoff, VerifyHandoff};
+use cynode_wire::handoff::{AnalystAnswer, Handoff, TracedAnswer, VerifyHandoff};
 use serde_json::json;
 
 use super::evidence::load_verify_handoff;
@@ -140,11 +140,14 @@ impl AnalystService {
         let handoff = Handoff { context: open.context(), body: body.clone() };
         let handoff = serde_json::to_value(&handoff).map_err(unreadable)?;
         let answer = self.launcher.launch(handoff, timeout).await;
-        let answer = answer
-            .and_then(|answer| serde_json::from_value::<AnalystAnswer>(answer).map_err(unreadable));
-        if let Ok(answer) = &answer {
+        let answer = answer.and_then(|answer| {
+            serde_json::from_value::<TracedAnswer<_>>(answer).map_err(unreadable)
+        });
+        let answer = answer.map(|TracedAnswer::<AnalystAnswer> { answer, trace }| {
             open.decided(answer.decisions.clone());
-        }
+            open.recorded(trace);
+            answer
+        });
         open.close().await;
         answer
     }

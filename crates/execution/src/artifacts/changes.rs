@@ -88,7 +88,7 @@ impl ArtifactService {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = tasks::find(tx, &caller, &task).await?.spec;
+                    let task = tasks::find_shared(tx, &caller, &task).await?.spec;
                     if task.options.repository.is_none() {
                         return Err(ArtifactError::TaskWithoutRepository(task.name));
                     }

@@ -78,12 +78,7 @@ impl StorageLimits {
 
     /// Fails if the files of the creator or of the project take more than allowed, with `added_bytes` that this
     /// transaction added.
-    pub(crate) async fn check<E>(
-        self,
-        tx: &mut Tx,
-        scope: TaskScope,
-        added_bytes: i64,
-    ) -> Result<(), E>
+    pub async fn check<E>(self, tx: &mut Tx, scope: TaskScope, added_bytes: i64) -> Result<(), E>
     where
         E: From<StorageLimitExceeded> + From<cynode_store::Error>,
     {

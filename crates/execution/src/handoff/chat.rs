@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use cynode_domain::trace::TraceEvents;
 use cynode_wire::handoff::{ChatEvent, ChatHandoff, FailureKind, Handoff, HandoffKind};
 use futures_util::{Stream, StreamExt as _};
 use tokio::time::Instant;
@@ -67,10 +68,12 @@ async fn next_event(mut answering: AnswerInProgress) -> Option<(ChatEvent, Answe
         Ok(None) => failed_event(&HandoffError::Failed("its answer ended early".to_owned())),
         Err(_) => failed_event(&HandoffError::Timeout(answering.timeout)),
     };
-    if let ChatEvent::Done { decisions, .. } | ChatEvent::Failed { decisions, .. } = &event
+    if let ChatEvent::Done { decisions, trace, .. } | ChatEvent::Failed { decisions, trace, .. } =
+        &event
         && let Some(mut open) = answering.open.take()
     {
         open.decided(decisions.clone());
+        open.recorded(trace.clone());
         open.close().await;
     }
     Some((event, answering))
@@ -80,5 +83,6 @@ fn failed_event(error: &HandoffError) -> ChatEvent {
     let may_retry = !matches!(error, HandoffError::Invalid(_));
     let is_late = matches!(error, HandoffError::Timeout(_));
     let kind = if is_late { FailureKind::Timeout } else { FailureKind::Other };
-    ChatEvent::Failed { message: error.to_string(), may_retry, kind, decisions: vec![] }
+    let (message, trace) = (error.to_string(), TraceEvents::default());
+    ChatEvent::Failed { message, may_retry, kind, decisions: vec![], trace }
 }

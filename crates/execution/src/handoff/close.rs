@@ -1,13 +1,15 @@
 //! Closing a handoff: its token is revoked and its decisions are recorded, however it ended.
 
-use cynode_domain::ids::{DecisionId, TokenId};
-use cynode_store::ManagerDecision;
+use chrono::{DateTime, Utc};
+use cynode_domain::ids::{DecisionId, ProfileId, TokenId, TraceEventId, TraceId};
+use cynode_domain::trace::{TraceEvent, TraceEvents};
+use cynode_store::{ManagerDecision, TraceEventRow};
 use cynode_wire::handoff::{DecisionRecord, HandoffContext, HandoffKind};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::prepare::PreparedHandoff;
 use super::{HandoffService, HandoffSubject};
-use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::secrets::RedactSecrets;
 
 /// Limit of a recorded reason.
 const MAX_REASON_CHARS: usize = 2000;
@@ -22,6 +24,7 @@ pub struct OpenHandoff {
     kind: HandoffKind,
     subject: HandoffSubject,
     decisions: Vec<DecisionRecord>,
+    trace: TraceEvents,
     context: HandoffContext,
     /// The token to revoke; `None` once closing has started.
     token: Option<TokenId>,
@@ -37,8 +40,8 @@ impl OpenHandoff {
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
         let PreparedHandoff { context, token } = prepared;
-        let (decisions, token) = (vec![], Some(token));
-        Self { handoffs, kind, subject, decisions, context, token, _permit: permit }
+        let (decisions, trace, token) = (vec![], TraceEvents::default(), Some(token));
+        Self { handoffs, kind, subject, decisions, trace, context, token, _permit: permit }
     }
 
     /// The context that is sent with the handoff.
@@ -49,6 +52,11 @@ impl OpenHandoff {
     /// Sets the decisions to record at the end.
     pub fn decided(&mut self, decisions: Vec<DecisionRecord>) {
         self.decisions = decisions;
+    }
+
+    /// Sets the events to record at the end.
+    pub fn recorded(&mut self, trace: TraceEvents) {
+        self.trace = trace;
     }
 
     /// Closes the handoff. The writes complete even if the caller stops waiting.
@@ -77,6 +85,8 @@ impl OpenHandoff {
             kind: self.kind,
             subject: HandoffSubject { project, ..self.subject.clone() },
             decisions: std::mem::take(&mut self.decisions),
+            trace: std::mem::take(&mut self.trace),
+            profile: self.context.profile_id,
             token,
         })
     }
@@ -93,6 +103,8 @@ struct HandoffClosing {
     kind: HandoffKind,
     subject: HandoffSubject,
     decisions: Vec<DecisionRecord>,
+    trace: TraceEvents,
+    profile: Option<ProfileId>,
     token: TokenId,
 }
 
@@ -107,21 +119,23 @@ impl HandoffClosing {
             );
         }
         let trace_id = self.subject.trace_id.clone();
-        if let Err(error) = self.record_decisions().await {
+        if let Err(error) = self.record_work().await {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 trace_id,
-                "decisions not recorded"
+                "decisions and trace events not recorded"
             );
         }
     }
 
-    async fn record_decisions(self) -> Result<(), cynode_store::Error> {
-        if self.decisions.is_empty() {
+    /// Records the decisions and the trace events, in one transaction.
+    async fn record_work(self) -> Result<(), cynode_store::Error> {
+        if self.decisions.is_empty() && self.trace.is_empty() {
             return Ok(());
         }
         let now = self.handoffs.clock.now();
         let subject = &self.subject;
+        let events = trace_rows(self.kind, subject, self.profile, self.trace, now);
         let rows: Vec<ManagerDecision> = self
             .decisions
             .into_iter()
@@ -153,11 +167,44 @@ impl HandoffClosing {
                     for row in &rows {
                         tx.decision_insert(row).await?;
                     }
+                    for row in &events {
+                        tx.trace_event_insert(row).await?;
+                    }
                     Ok(())
                 })
             })
             .await
     }
+}
+
+/// The rows of events, under the trace and in the profile of the handoff, whatever the agent names.
+fn trace_rows(
+    kind: HandoffKind,
+    subject: &HandoffSubject,
+    profile: Option<ProfileId>,
+    trace: TraceEvents,
+    now: DateTime<Utc>,
+) -> Vec<TraceEventRow> {
+    let Ok(id) = subject.trace_id.parse::<TraceId>() else { return vec![] };
+    if trace.dropped() > 0 {
+        tracing::warn!(trace_id = %id, trace.dropped = trace.dropped(), "trace events dropped");
+    }
+    let row = |mut event: TraceEvent| {
+        (event.trace, event.profile) = (id, profile);
+        let fields = std::mem::take(&mut event.entry.fields);
+        event.entry.fields = fields.map_words(RedactSecrets::redact_secrets);
+        TraceEventRow {
+            id: TraceEventId::generate(),
+            user: subject.caller.user,
+            task: subject.task,
+            run: subject.run,
+            job: None,
+            handoff: Some(kind.as_str().to_owned()),
+            event,
+            recorded_at: now,
+        }
+    };
+    trace.into_events().into_iter().map(row).collect()
 }
 
 fn sanitize_decision_text(text: &str, chars: usize) -> String {

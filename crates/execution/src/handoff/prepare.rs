@@ -12,10 +12,10 @@ use cynode_wire::handoff::{
 
 use super::{HandoffError, HandoffService, HandoffSubject};
 use crate::artifacts::ATTACHMENT;
-use crate::{preferences, preferences::PreferenceError};
 use crate::{tasks, tasks::TaskError};
 use cynode_resources::groups;
 use cynode_resources::skills;
+use cynode_resources::{preferences, preferences::PreferenceError};
 use cynode_resources::{projects, projects::ProjectError};
 
 /// How much longer than its handoff a token lives if this process dies before revoking it.
@@ -71,6 +71,7 @@ impl HandoffService {
             thread_id: subject.thread,
             run_id: subject.run,
             trace_id: subject.trace_id.clone(),
+            profile_id: issued.token.profile_id,
             agent_token: AgentSecret::new(issued.secret),
             preferences: facts.preferences,
             skill: facts.skill,

@@ -6,9 +6,9 @@ use backon::Retryable as _;
 use cynode_domain::backoff::Backoff;
 use cynode_wire::handoff::{
     ActedAnswer, AgentReportHandoff, AgentRole, ClassifyAnswer, ClassifyHandoff, ContinueAnswer,
-    ContinueRunHandoff, DecideAnswer, DecideHandoff, DecisionRecord, Handoff, HandoffKind,
-    PlaceAnswer, PlaceHandoff, PlanAnswer, PlanHandoff, PlanWorkAnswer, PlanWorkHandoff,
-    ReplanAnswer, ReplanHandoff, ScheduledRunHandoff, VerifyAnswer, VerifyHandoff,
+    ContinueRunHandoff, DecisionRecord, Handoff, HandoffKind, PlaceAnswer, PlaceHandoff,
+    PlanAnswer, PlanHandoff, PlanWorkAnswer, PlanWorkHandoff, ReplanAnswer, ReplanHandoff,
+    ScheduledRunHandoff, TracedAnswer, VerifyAnswer, VerifyHandoff,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -113,16 +113,6 @@ impl HandoffService {
         self.send_and_record(HandoffKind::AgentReport, subject, body, decided).await
     }
 
-    /// Has a choice made that depends on preferences.
-    pub async fn decide(
-        &self,
-        subject: &HandoffSubject,
-        body: DecideHandoff,
-    ) -> Result<DecideAnswer, HandoffError> {
-        let decided = |answer: &DecideAnswer| answer.decisions.clone();
-        self.send_and_record(HandoffKind::Decide, subject, body, decided).await
-    }
-
     /// Has the node of a task chosen. The timeout is short, because a job waits for the choice.
     pub async fn place(
         &self,
@@ -158,11 +148,13 @@ impl HandoffService {
             () = self.background.finishing() => {
                 Err(HandoffError::ConnectionLost("the orchestrator is shutting down".to_owned()))
             }
-            answer = sent => answer.and_then(|answer| parse_answer(answer)),
+            answer = sent => answer.and_then(|answer| parse_answer::<A>(answer)),
         };
-        if let Ok(answer) = &answer {
-            open.decided(decided(answer));
-        }
+        let answer = answer.map(|TracedAnswer { answer, trace }| {
+            open.decided(decided(&answer));
+            open.recorded(trace);
+            answer
+        });
         open.close().await;
         answer
     }
@@ -245,7 +237,7 @@ pub(super) fn serialize_body<T: Serialize>(body: &T) -> Result<Value, HandoffErr
     serde_json::to_value(body).map_err(|error| HandoffError::Failed(error.to_string()))
 }
 
-fn parse_answer<A: DeserializeOwned>(answer: Value) -> Result<A, HandoffError> {
+fn parse_answer<A: DeserializeOwned>(answer: Value) -> Result<TracedAnswer<A>, HandoffError> {
     serde_json::from_value(answer)
         .map_err(|error| HandoffError::Failed(format!("its answer cannot be read: {error}")))
 }

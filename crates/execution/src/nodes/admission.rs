@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::assign::{BATCH, has_feature, suitable_nodes};
 use super::report::close_job;
+use crate::workflow::job_creation::{narrow_agent, profile_of};
 
 /// The most pages of waiting jobs of a user that one pass reads.
 const MAX_PAGES: u32 = 20;
@@ -144,7 +145,12 @@ async fn refresh_agent(
     match tx.agent_profile_get(&name).await {
         Ok(Some(profile)) => {
             let is_canary = is_canary(&job.spec.payload["agent"]);
-            job.spec.payload["agent"] = json!(assign_agent(profile, is_canary));
+            let agent = assign_agent(profile, is_canary);
+            let agent = match tx.task_get(job.spec.task).await? {
+                Some(task) => narrow_agent(agent, &profile_of(tx, &task).await?),
+                None => agent,
+            };
+            job.spec.payload["agent"] = json!(agent);
             tx.job_set_payload(job.spec.id, &job.spec.payload).await.map(|()| true)
         }
         Ok(None) => fail_without_profile(tx, job, &name).await.map(|()| false),

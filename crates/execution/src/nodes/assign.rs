@@ -50,19 +50,16 @@ pub struct AssignmentOutcome {
     /// Jobs whose node the project manager chooses; the caller asks after the commit.
     pub awaiting_placement: Vec<JobId>,
     /// Whether a job was assigned, so that its node must be notified.
-    pub(crate) has_assignments: bool,
+    pub has_assignments: bool,
     /// Whether a job was closed, so that its run must be notified.
-    pub(crate) has_closed_jobs: bool,
+    pub has_closed_jobs: bool,
     /// Whether a run that was suspended until its job has a node can be claimed again.
-    pub(crate) has_resumed_runs: bool,
+    pub has_resumed_runs: bool,
 }
 
 impl AssignmentPass {
     /// Assigns every unassigned job to its best node; a job without an eligible node stays queued.
-    pub(crate) async fn assign(
-        self,
-        tx: &mut Tx,
-    ) -> Result<AssignmentOutcome, cynode_store::Error> {
+    pub async fn assign(self, tx: &mut Tx) -> Result<AssignmentOutcome, cynode_store::Error> {
         let users = tx.job_list_waiting_users().await?;
         if users.is_empty() {
             return Ok(AssignmentOutcome::default());

@@ -245,6 +245,7 @@ async fn assign_to_process(
         agent: payload.agent,
         image: payload.image,
         cache: payload.cache,
+        trace: payload.trace,
         incarnation: Some(process),
         needs_workspace: needs_workspace(tx, job).await?,
     })

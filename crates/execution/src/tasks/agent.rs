@@ -2,6 +2,7 @@
 
 use cynode_domain::agent_profile::{AgentProfileName, AgentSelection, BUILT_IN};
 use cynode_domain::job::Limits;
+use cynode_domain::model::MODEL_HINTS;
 use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
 use cynode_resources::Caller;
@@ -67,6 +68,18 @@ pub(super) async fn select_agent(
 
 /// Rejects an agent where none works.
 pub(super) fn validate_agent(request: &CreateTask) -> Option<String> {
-    let is_misplaced = request.agent.is_some() && request.input_mode != InputMode::Agent;
-    is_misplaced.then(|| "agent belongs to input_mode \"agent\"".to_owned())
+    let is_agent = request.input_mode == InputMode::Agent;
+    let is_known = |hint: &str| MODEL_HINTS.contains(&hint);
+    match &request.model_hint {
+        _ if request.agent.is_some() && !is_agent => {
+            Some("agent belongs to input_mode \"agent\"".to_owned())
+        }
+        Some(_) if !is_agent => Some("model_hint belongs to input_mode \"agent\"".to_owned()),
+        Some(hint) if !is_known(hint) => {
+            let hint: String = hint.chars().take(100).collect();
+            let known = MODEL_HINTS.join(", ");
+            Some(format!("model_hint is \"{hint}\"; use one of: {known}"))
+        }
+        _ => None,
+    }
 }

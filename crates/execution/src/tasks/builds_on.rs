@@ -2,12 +2,13 @@
 
 use cynode_domain::git::{ChangeSource, Transport};
 use cynode_domain::ids::{NodeId, TaskId};
+use cynode_domain::name_or_id::NameOrId;
 use cynode_resources::Caller;
 use cynode_wire::git::{GitSeverity, TaskDiffView};
 use cynode_wire::tasks::{CreateTask, MAX_BUILDS_ON};
 
 use super::push::describe_findings;
-use super::{TaskError, TaskService};
+use super::{TaskError, TaskService, find};
 use crate::artifacts::{ArtifactError, ArtifactService, DiffScope};
 
 /// The resolved sources of a new task.
@@ -34,6 +35,7 @@ impl TaskService {
         let artifacts =
             ArtifactService::new(self.store.clone(), self.clock.clone(), self.blobs.clone());
         for name in &request.builds_on {
+            self.require_own(caller, &name.into()).await?;
             let diff = artifacts.diff(caller, &name.into(), DiffScope::Own, 0).await;
             let diff = diff.map_err(to_task_error)?;
             check_source(name, &diff, request)?;
@@ -53,6 +55,19 @@ impl TaskService {
             }
         }
         Ok(sources)
+    }
+
+    /// Rejects a task that is only shared with the caller: its changes are no input for other tasks.
+    pub(super) async fn require_own(
+        &self,
+        caller: &Caller,
+        task: &NameOrId<TaskId>,
+    ) -> Result<(), TaskError> {
+        let (caller, task) = (caller.clone(), task.to_owned());
+        let found = self
+            .store
+            .read(move |tx| Box::pin(async move { find(tx, &caller, &task).await.map(drop) }));
+        found.await
     }
 
     /// The worker node that has the workspace of a task.

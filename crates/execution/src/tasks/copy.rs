@@ -7,7 +7,7 @@ use cynode_store::{NewTask, Task, Tx};
 use sha2::{Digest, Sha256};
 
 use super::TaskError;
-use super::create::{default_branch, load_by_idempotency_key};
+use super::creation::{default_branch, load_by_idempotency_key};
 use super::validation::{validate_idempotency_key, validate_task_name};
 use cynode_resources::Caller;
 use cynode_resources::projects::ProjectError;
@@ -43,6 +43,7 @@ pub async fn copy_task(
     }
     let stem = name_stem(of, copied)?;
     require_active_project(tx, of).await?;
+    require_profile(tx, of).await?;
     let mut task = NewTask {
         id: TaskId::generate(),
         created_by: caller.user,
@@ -92,6 +93,17 @@ fn name_stem(of: &Task, copied: &TaskCopyRequest) -> Result<Slug, TaskError> {
     match Slug::normalise(name) {
         Ok(slug) if faults.is_empty() => Ok(slug),
         _ => Err(TaskError::Invalid(faults)),
+    }
+}
+
+/// Rejects a copy whose profile was deleted: it would work in another one.
+async fn require_profile(tx: &mut Tx, of: &Task) -> Result<(), TaskError> {
+    match of.spec.profile_id {
+        Some(profile) if !tx.profile_hold(profile).await? => {
+            let fault = "the profile of the task was deleted: create a new task";
+            Err(TaskError::Invalid(vec![fault.to_owned()]))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -13,6 +13,11 @@ use super::{TaskError, TaskService};
 /// What a creation does in its transaction beside inserting the task. An error inserts nothing.
 #[async_trait]
 pub trait CreationHook: Send + Sync {
+    /// What makes a request with the same idempotency key another one, beside the task.
+    fn fingerprint(&self) -> Option<String> {
+        None
+    }
+
     /// Runs before the task is inserted.
     async fn before(&self, tx: &mut Tx) -> Result<(), TaskError>;
 

@@ -9,7 +9,7 @@ use cynode_wire::page::Page;
 use cynode_wire::tasks::{LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView};
 
 use super::view::{load_public_status, view, views};
-use super::{TaskError, TaskService, find, load_job_views, step_checks};
+use super::{TaskError, TaskService, find_shared, load_job_views, step_checks};
 use crate::workflow::job_creation::EXEC_STEP;
 use cynode_resources::Caller;
 use cynode_resources::paging::PageRequest;
@@ -26,7 +26,7 @@ impl TaskService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = find(tx, &caller, &task).await?;
+                    let task = find_shared(tx, &caller, &task).await?;
                     let steps = step_checks::load_step_checks(tx, task.spec.id).await?;
                     Ok(TaskView { steps, ..view(tx, task).await? })
                 })
@@ -59,11 +59,13 @@ impl TaskService {
                 Box::pin(async move {
                     let project = match &query.project {
                         Some(name_or_id) => {
-                            Some(projects::find(tx, &caller, &name_or_id.into()).await?.id)
+                            Some(projects::find_shared(tx, &caller, &name_or_id.into()).await?)
                         }
                         None => None,
                     };
-                    let created_by = caller.own();
+                    // Everyone who sees a project sees all of its tasks.
+                    let created_by = if project.is_some() { None } else { caller.own() };
+                    let project = project.map(|project| project.id);
                     let filter =
                         TaskFilter { created_by, project, status, awaits_answer, before, limit };
                     let tasks = tx.task_list(&filter).await?;
@@ -84,7 +86,7 @@ impl TaskService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = find(tx, &caller, &task).await?;
+                    let task = find_shared(tx, &caller, &task).await?;
                     Ok(ResultView {
                         task_id: task.spec.id,
                         status: load_public_status(tx, &task).await?,
@@ -110,7 +112,7 @@ impl TaskService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task_id = find(tx, &caller, &task).await?.spec.id;
+                    let task_id = find_shared(tx, &caller, &task).await?.spec.id;
                     let mut logs =
                         LogsView { task_id, stdout: String::new(), stderr: String::new() };
                     for stream in name_or_id {
@@ -136,7 +138,7 @@ impl TaskService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let task = find(tx, &caller, &task).await?;
+                    let task = find_shared(tx, &caller, &task).await?;
                     let Some(run) = tx.run_of_task(task.spec.id).await? else {
                         return Ok(vec![]);
                     };

@@ -23,7 +23,7 @@ pub(super) async fn insert_run(
     let run = Run {
         id: RunId::generate(),
         task: task.spec.id,
-        trace: TraceId::generate(),
+        trace: trace_of_task(task),
         status: RunStatus::Pending,
     };
     tx.run_insert(&run).await?;
@@ -36,9 +36,15 @@ pub(super) async fn insert_run(
     Ok(run.id)
 }
 
+/// A child task belongs to the trace of its request, which has the id of the request's task; any other task starts a trace.
+fn trace_of_task(task: &Task) -> TraceId {
+    let request = task.parent.as_ref().map(|parent| TraceId::from(parent.task.as_uuid()));
+    request.unwrap_or_else(TraceId::generate)
+}
+
 /// Inserts the run of a forked task, in the transaction that inserts the task, with an event that names the trigger and
 /// the row from which the run continues.
-pub(crate) async fn insert_forked_run(
+pub async fn insert_forked_run(
     tx: &mut Tx,
     task: &Task,
     branch: &RunBranch,

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::validation::{validate_criteria, validate_task_name};
 use super::{TaskError, TaskService, find, lock_task, task_event, view};
-use crate::runs::ActorKind;
+use cynode_resources::ActorKind;
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;

@@ -80,6 +80,7 @@ pub(super) fn task_view(task: Task, relations: TaskRelations) -> TaskView {
         status,
         closed: task.status.is_terminal(),
         project_id: task.spec.project,
+        profile_id: task.spec.profile_id,
         run_id: relations.run,
         input_mode: task.spec.input_mode,
         prompt: task.spec.prompt,

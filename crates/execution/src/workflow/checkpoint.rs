@@ -150,27 +150,36 @@ async fn persist_transition(
     write: &TransitionWrite,
 ) -> Result<TransitionOutcome, WorkflowError> {
     let id = write.lease.task_id;
-    // Lock order: the task before the lease. From here on, no other transaction moves this task.
+    // Lock order: the task before the lease.
     let task = tx.task_lock(id).await?.ok_or(WorkflowError::TaskNotFound(id))?;
     let run = tx.run_of_task(task.spec.id).await?.ok_or(WorkflowError::TaskNotFound(id))?;
-    let last = tx.checkpoint_position(id).await?;
-    if write.sequence == last && is_stored(tx, write, run.id).await? {
-        let is_paused = task.paused_at.is_some();
-        return Ok(TransitionOutcome { is_paused, is_awaited: false, is_lease_due: false });
+    let stored = TransitionOutcome {
+        is_paused: task.paused_at.is_some(),
+        is_awaited: false,
+        is_lease_due: false,
+    };
+    // Before the lease, which the last transition ends.
+    if is_stored(tx, write, run.id).await? {
+        return Ok(stored);
     }
     let lease = check_lease(tx, write.lease).await?;
     if lease.run != run.id {
         return Err(StaleLease.into());
     }
+    tx.checkpoint_adopt(write.lease, run.id).await?;
+    // The checkpoint is locked only now: a batch may have stored a copy of this transition in the meantime.
+    if is_stored(tx, write, run.id).await? {
+        return Ok(stored);
+    }
+    let last = tx.checkpoint_position(id).await?;
     if last.checked_add(1) != Some(write.sequence) {
         return Err(WorkflowError::OutOfOrder { last, given: write.sequence });
     }
-    tx.checkpoint_adopt(write.lease, run.id).await?;
     // A run that still cannot move has ended: only a fenced holder gets here.
     tx.run_transition(write).await?.ok_or_else(|| StaleLease.into())
 }
 
-/// Whether the same transition is already stored, in the same epoch.
+/// Whether the same transition is the last one stored, in the same epoch.
 async fn is_stored(
     tx: &mut Tx,
     write: &TransitionWrite,

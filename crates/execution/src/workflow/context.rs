@@ -12,7 +12,7 @@ use cynode_wire::workflow::TaskContextView;
 use serde_json::Value;
 
 use super::{WorkflowError, WorkflowService, load_task};
-use crate::preferences;
+use cynode_resources::preferences;
 
 /// Total size in bytes of the preferences in the state of a run.
 const MAX_PREFERENCES_BYTES: usize = 16 * 1024;

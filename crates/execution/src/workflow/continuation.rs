@@ -27,9 +27,9 @@ use super::inflight::{InFlightCache, retry_unreachable};
 use super::plan::{describe_handoff_error, task_owner};
 use super::verify::load_verdict;
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, job_view, load_task, read_lease};
-use crate::preferences;
 use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Signals;
+use cynode_resources::preferences;
 use cynode_resources::signals::Topic;
 
 /// Prefix of the effect key under which the runner journals a continuation, before the job id.

@@ -57,7 +57,8 @@ fn with_criteria(step: Step, task: &Task) -> Action {
     match step.action {
         Action::Agent { prompt, .. } => {
             let criteria = [step.criteria, task.spec.acceptance_criteria.clone()].concat();
-            Action::Agent { prompt, criteria }
+            let model_hint = task.spec.options.model_hint.clone();
+            Action::Agent { prompt, criteria, model_hint }
         }
         action @ (Action::Command { .. } | Action::Script { .. }) => action,
     }

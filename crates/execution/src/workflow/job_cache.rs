@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::check::CHECK_FACTOR;
 use super::job_creation::{EXEC_STEP, NewJobSpec, is_attempt};
-use crate::preferences;
+use cynode_resources::preferences;
 
 /// The cache of a new job; `None` unless a preference allows it and the quota is above zero.
 pub(super) async fn assign_cache(

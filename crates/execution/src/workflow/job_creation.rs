@@ -2,7 +2,9 @@
 
 use cynode_domain::ids::{JobId, NodeId, RunId};
 use cynode_domain::job::{Action, Limits};
+use cynode_domain::profile::ProfileSpec;
 use cynode_domain::task_options::TaskOptions;
+use cynode_resources::profiles;
 use cynode_store::{KeepExecs, NewEvent, NewJob, Task, Tx};
 use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
@@ -11,8 +13,8 @@ use serde_json::{Value, json};
 use super::check::split_attempt;
 use super::job_cache;
 use crate::artifacts::ATTACHMENT;
+use crate::nodes::{AssignmentPass, JobPayload, trace_context};
 use crate::tasks::task_event;
-use crate::{nodes::AssignmentPass, nodes::JobPayload};
 
 /// Pseudo step index of commands in a workspace, above that of any plan. Their attempt is a counter, so that
 /// (run, step, attempt) stays unique.
@@ -55,11 +57,14 @@ pub async fn create_job(
     placing: AssignmentPass,
 ) -> Result<CreatedJob, cynode_store::Error> {
     let cache = job_cache::assign_cache(tx, task, &spec).await?;
+    let profile = profile_of(tx, task).await?;
+    let agent = spec.agent.map(|agent| narrow_agent(agent, &profile));
     let attachments = tx.artifact_list(task.spec.id).await?;
     let is_step = is_attempt(spec.step_index, spec.attempt);
+    let run = tx.run_get(spec.run).await?;
     let payload = JobPayload {
         action: spec.action,
-        limits: spec.limits,
+        limits: profile.limits.lower(spec.limits),
         attachments: attachments
             .into_iter()
             .filter(|artifact| artifact.kind == ATTACHMENT)
@@ -67,11 +72,12 @@ pub async fn create_job(
             .collect(),
         repository: assign_repository(&task.spec.options),
         push: task.spec.options.push.clone().filter(|_| is_step),
-        agent: spec.agent,
+        agent,
         work_unit: None,
         node_labels: task.spec.options.node_labels.clone(),
         image: spec.image.or_else(|| task.spec.options.image.clone()),
         cache,
+        trace: run.map(|run| trace_context(task, run.run.trace)),
     };
     // Jobs of one task share a workspace, so they stay on the node of the first job.
     let is_at = tx.task_node(task.spec.id).await?;
@@ -103,6 +109,25 @@ pub async fn create_job(
     Ok(CreatedJob { id, awaiting_placement })
 }
 
+/// What the profile of a task allows. A profile that cannot be read narrows all that it can: its tokens are refused too.
+pub(crate) async fn profile_of(
+    tx: &mut Tx,
+    task: &Task,
+) -> Result<ProfileSpec, cynode_store::Error> {
+    let closed =
+        || ProfileSpec { hosts: Some(vec![]), models: Some(vec![]), ..ProfileSpec::default() };
+    match profiles::load(tx, task.spec.project, task.spec.profile_id).await {
+        Ok(found) => Ok(found.map_or_else(closed, |profile| profile.spec)),
+        Err(error) if error.is_unreadable() => Ok(closed()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The hosts of an agent, of those that the profile allows.
+pub(crate) fn narrow_agent(agent: AgentAssignment, profile: &ProfileSpec) -> AgentAssignment {
+    AgentAssignment { hosts: profile.narrow_hosts(agent.hosts), ..agent }
+}
+
 /// The repository of a job; `None` if the task has no branch for its changes, which its creation prevents.
 fn assign_repository(options: &TaskOptions) -> Option<RepositoryAssignment> {
     let repository = options.repository.as_ref()?;
@@ -112,6 +137,7 @@ fn assign_repository(options: &TaskOptions) -> Option<RepositoryAssignment> {
         branch: repository.branch.clone()?,
         builds_on: options.builds_on.clone(),
         mark_conflicts: options.mark_conflicts,
+        commit_subject: repository.commit_subject.clone(),
     })
 }
 

@@ -14,7 +14,7 @@ use cynode_store::{Error, FindingAuthorship, FindingSubject, RunQuestion, StepVe
 use cynode_wire::findings::CreateFinding;
 
 use crate::findings;
-use crate::preferences;
+use cynode_resources::preferences;
 
 /// The key of the question about unjudged criteria in a verification round.
 fn question_key(sequence: i64, round: u32) -> String {
@@ -52,7 +52,7 @@ pub(super) async fn apply_preference(
 
 /// Records the answer to the question about unjudged criteria: the resulting verdict, and one finding for each
 /// criterion. Answers to other questions have no effect. `person` is `None` if the question expired.
-pub(crate) async fn record_criteria_answer(
+pub async fn record_criteria_answer(
     tx: &mut Tx,
     pending: &RunQuestion,
     answer: &Answer,

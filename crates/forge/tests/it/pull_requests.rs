@@ -20,6 +20,7 @@ on_each_forge!(
     an_older_pull_request_is_found_on_a_later_page,
     state_head_and_conflicts_follow_the_forge,
     a_title_of_a_ready_pull_request_does_not_make_it_a_draft,
+    the_default_branch_is_that_of_the_repository,
 );
 
 async fn a_draft_is_opened_changed_and_marked_as_ready(it: Setting) {
@@ -238,4 +239,13 @@ async fn a_github_plan_without_drafts_gets_a_ready_pull_request() {
 
     assert_eq!(pull.readiness, Readiness::Ready);
     assert_eq!(it.server.pull_requests(it.path).len(), 1);
+}
+
+async fn the_default_branch_is_that_of_the_repository(it: Setting) {
+    let branch = it.forge.read_default_branch(&it.repository()).await.unwrap();
+
+    assert_eq!(branch.as_str(), "main");
+    let missing = "ada/missing".parse().unwrap();
+    let error = it.forge.read_default_branch(&missing).await.unwrap_err();
+    assert!(matches!(error, cynode_forge::ForgeError::NotFound { .. }), "{error:?}");
 }

@@ -126,7 +126,9 @@ pub fn check(
         return Err(context_denial("project not found"));
     }
     if needed.task.is_some() {
-        let project = facts.task.ok_or_else(|| context_denial("task not found"))?;
+        let unknown = || cynode_fault::fault!("REQ-MCPGAT-0106").then(ProjectId::generate);
+        let found = facts.task.or_else(unknown);
+        let project = found.ok_or_else(|| context_denial("task not found"))?;
         setting.project = Some(check_consistent(
             "the task belongs to another project",
             setting.project,
@@ -168,7 +170,7 @@ fn check_consistent<Id: PartialEq>(
     wanted: Option<Id>,
     found: Id,
 ) -> Result<Id, Denial> {
-    if wanted.is_none_or(|wanted| wanted == found) {
+    if wanted.is_none_or(|wanted| wanted == found) || cynode_fault::fault!("REQ-MCPGAT-0001") {
         Ok(found)
     } else {
         Err(context_denial(refused))

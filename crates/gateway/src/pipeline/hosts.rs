@@ -7,7 +7,7 @@
 use cynode_domain::policy::network::HostPattern;
 use cynode_domain::policy::rules::{Access, RuleVerdict, evaluate};
 use cynode_domain::policy::{ErrorKind, Stage};
-use cynode_wire::tool_calls::{ToolCall as _, WebFetch};
+use cynode_wire::tool_calls::{ToolCall as _, WebFetch, WebJson};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub fn check_named_host(
     setting: CallScope,
     arguments: &Value,
 ) -> Result<(), Denial> {
-    if tool.server.is_some() || tool.name != WebFetch::NAME {
+    if tool.server.is_some() || ![WebFetch::NAME, WebJson::NAME].contains(&tool.name.as_str()) {
         return Ok(());
     }
     let url = arguments.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());

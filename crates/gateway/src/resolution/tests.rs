@@ -26,6 +26,7 @@ fn identity(user: UserId) -> Identity {
         session: None,
         origin: TokenOrigin::default(),
         job_agent: JobAgent::default(),
+        profile_id: None,
         expires_at: None,
     }
 }

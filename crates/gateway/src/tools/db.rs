@@ -17,9 +17,15 @@ mod preference_get;
 mod preference_list;
 mod preference_scope;
 mod preference_update;
+mod profile_get;
+mod profile_list;
 mod project_create;
 mod project_get;
 mod project_list;
+mod request_answer;
+mod request_create;
+mod request_get;
+mod request_list;
 mod run_answer;
 mod run_get;
 mod run_history;
@@ -46,6 +52,7 @@ mod task_logs;
 mod task_result;
 mod task_update;
 mod task_update_status;
+mod trace_get;
 mod work_unit_get;
 mod work_unit_list;
 
@@ -53,7 +60,7 @@ use super::BuiltinToolSpec;
 
 pub(super) use work_unit_list::TOOL as WORK_UNIT_LIST;
 
-pub(super) fn all() -> [BuiltinToolSpec; 45] {
+pub(super) fn all() -> [BuiltinToolSpec; 52] {
     [
         agent_profile_list::TOOL,
         finding_create::TOOL,
@@ -71,9 +78,15 @@ pub(super) fn all() -> [BuiltinToolSpec; 45] {
         preference_get::TOOL,
         preference_list::TOOL,
         preference_update::TOOL,
+        profile_get::TOOL,
+        profile_list::TOOL,
         project_create::TOOL,
         project_get::TOOL,
         project_list::TOOL,
+        request_answer::TOOL,
+        request_create::TOOL,
+        request_get::TOOL,
+        request_list::TOOL,
         run_answer::TOOL,
         run_get::TOOL,
         run_history::TOOL,
@@ -98,6 +111,7 @@ pub(super) fn all() -> [BuiltinToolSpec; 45] {
         task_result::TOOL,
         task_update::TOOL,
         task_update_status::TOOL,
+        trace_get::TOOL,
         work_unit_get::TOOL,
         work_unit_list::TOOL,
     ]

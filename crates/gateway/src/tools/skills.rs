@@ -7,6 +7,7 @@ mod list;
 mod update;
 
 use cynode_domain::ids::SkillId;
+use cynode_resources::skills::SkillError;
 use cynode_wire::skills::{SkillContentView, SkillView};
 
 use super::{BuiltinToolSpec, ToolContext, ToolFault};
@@ -20,11 +21,20 @@ async fn load_visible_skill(
     context: &ToolContext,
     id: SkillId,
 ) -> Result<SkillContentView, ToolFault> {
-    let found = context.services.skills.get(&context.identity.caller, id).await?;
+    let found = context.services.skills.get(&context.identity.caller, id).await;
+    let found = found.map_err(without_passage)?;
     if is_in_bound_project(context, &found.skill) {
         return Ok(found);
     }
     Err(ToolFault::not_found(format!("there is no skill {id}")))
+}
+
+/// The passage is for people: an agent must not read what keeps a skill in quarantine.
+fn without_passage(error: SkillError) -> SkillError {
+    if let SkillError::QuarantinedBecause { id, .. } = error {
+        return SkillError::Quarantined(id);
+    }
+    error
 }
 
 fn is_in_bound_project(context: &ToolContext, skill: &SkillView) -> bool {

@@ -1,8 +1,7 @@
 //! `web.*`: documents from the web.
 
 mod charset;
-mod fetch;
-mod page;
+pub(super) mod fetch;
 
 use super::BuiltinToolSpec;
 

@@ -15,9 +15,7 @@ use cynode_domain::ids::{RuleId, ServerId, TokenId, UserId};
 use cynode_domain::policy::rules::{AccessRule, Conditions, INVOKE, RuleSubject, TOOL};
 use cynode_domain::policy::{AgentType, Effect, Principal, ToolScope};
 use cynode_execution::findings::FindingService;
-use cynode_execution::preferences::PreferenceService;
 use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService};
-use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::BackendError;
 use cynode_gateway::GatewayBackend;
 use cynode_gateway::GatewayOptions;
@@ -38,11 +36,16 @@ use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::audit::{AuditLog, AuditOptions, RejectionCounter};
+use cynode_resources::preferences::PreferenceService;
+use cynode_resources::profiles::Profiles;
+use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::request_limits::{RequestLimitOptions, RequestLimits};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::{BlobStore, Caller, Projects, Signals, Store};
 use cynode_resources::{audit::RejectionSummary, audit::ToolCallOutcome, audit::ToolCallRecord};
+use cynode_retrieval::{DatabaseBackend, Knowledge};
+use cynode_runs::{RunOperations, RunQueries};
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -231,7 +234,15 @@ async fn services(directory: &TempDir, clock: &SharedClock) -> ToolServices {
             tasks.clone(),
         ),
         tasks,
+        requests: None,
         projects: Projects::new(store.clone(), clock.clone()),
+        profiles: Profiles::new(store.clone(), clock.clone(), signals.clone()),
+        project_memory: ProjectMemory::new(store.clone(), clock.clone()),
+        knowledge: Knowledge::new(
+            store.clone(),
+            Arc::new(DatabaseBackend::new(store.clone())),
+            clock.clone(),
+        ),
         schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),
@@ -274,6 +285,7 @@ impl GatewayBackend for FuzzControlPlane {
             session: None,
             origin: cynode_resources::agents::TokenOrigin::default(),
             job_agent: cynode_resources::agents::JobAgent::default(),
+            profile_id: None,
             expires_at: None,
         };
         Ok((token == GOOD_TOKEN).then_some(identity))
@@ -293,6 +305,7 @@ impl GatewayBackend for FuzzControlPlane {
         };
         let pattern = |text: &str| serde_json::from_value(json!(text)).unwrap();
         Ok(Registry {
+            profiles: vec![],
             revision: 1,
             tools: vec![tool("fz.echo", true), tool("fz.off", false)],
             servers: vec![ServerRow {

@@ -144,6 +144,7 @@ pub(crate) fn identity(agent: Principal) -> Identity {
         session: None,
         origin: cynode_resources::agents::TokenOrigin::default(),
         job_agent: cynode_resources::agents::JobAgent::default(),
+        profile_id: None,
         expires_at: None,
     }
 }
@@ -200,6 +201,7 @@ pub(crate) fn world() -> RegistryData {
         });
     let updated_at = chrono::DateTime::UNIX_EPOCH;
     RegistryData {
+        profiles: vec![],
         revision: 1,
         tools: builtins.chain(of_files).collect(),
         servers: vec![ServerRow {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use cynode_domain::policy::Principal;
 use cynode_execution::findings::FindingService;
-use cynode_execution::preferences::PreferenceService;
 use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService};
-use cynode_execution::{runs::RunOperations, runs::RunQueries};
 use cynode_gateway::GatewayOptions;
 use cynode_gateway::GatewayParts;
 use cynode_gateway::Identity;
@@ -19,10 +17,15 @@ use cynode_ops::memory::JobNotes;
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::audit::{AuditLog, AuditOptions, RejectionCounter};
+use cynode_resources::preferences::PreferenceService;
+use cynode_resources::profiles::Profiles;
+use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::request_limits::{RequestLimitOptions, RequestLimits};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
 use cynode_resources::{Accounts, BlobStore, Caller, Projects, Signals, Store};
+use cynode_retrieval::{DatabaseBackend, Knowledge};
+use cynode_runs::{RunOperations, RunQueries};
 use cynode_runtime::clock::{SharedClock, SystemClock};
 use cynode_wire::sse;
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -64,7 +67,15 @@ pub(crate) async fn services(data: &TempDir) -> (ToolServices, Caller) {
             tasks.clone(),
         ),
         tasks,
+        requests: None,
         projects: Projects::new(store.clone(), clock.clone()),
+        profiles: Profiles::new(store.clone(), clock.clone(), signals.clone()),
+        project_memory: ProjectMemory::new(store.clone(), clock.clone()),
+        knowledge: Knowledge::new(
+            store.clone(),
+            Arc::new(DatabaseBackend::new(store.clone())),
+            clock.clone(),
+        ),
         schedules: cynode_ops::schedules::Schedules::new(store.clone(), signals.clone()),
         artifacts: ArtifactService::new(store.clone(), clock.clone(), blobs),
         nodes: NodeService::new(store.clone(), clock.clone(), signals.clone(), 60_000),

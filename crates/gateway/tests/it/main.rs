@@ -10,6 +10,7 @@ mod enforcement;
 mod harness;
 mod oracle;
 mod payloads;
+mod profiles;
 mod relayed;
 mod sdk;
 mod sessions;

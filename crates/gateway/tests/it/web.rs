@@ -1,4 +1,4 @@
-//! `web.fetch` through the gateway.
+//! `web.fetch` and tool handlers through the gateway.
 
 use axum::Router;
 use axum::response::{Html, Redirect};
@@ -6,6 +6,7 @@ use axum::routing::get;
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::rules::AccessRule;
+use cynode_gateway::GatewayOptions;
 use cynode_gateway::snapshot::RegistryData;
 use cynode_ops::{access::Audience, access::ToolAccessExplainer as _};
 use serde_json::{Value, json};
@@ -27,7 +28,8 @@ async fn web() -> (Harness, String, TaskId) {
         .route("/inside", get(|| async { Redirect::to("http://10.0.0.1/") }))
         .route("/away", get(|| async { Redirect::to("http://127.0.0.9:1/") }))
         .route("/image", get(image))
-        .route("/latin", get(latin));
+        .route("/latin", get(latin))
+        .route("/data", get(|| async { axum::Json(json!({ "items": [{ "name": "Ada" }] })) }));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     cynode_runtime::tasks::BackgroundTasks::new()
@@ -138,4 +140,63 @@ async fn nothing_of_this_machine_is_fetched_unless_its_network_is_opened() {
 
     assert_eq!(error["type"], "policy_violation");
     assert!(error["message"].as_str().unwrap().contains("internal network"), "{error}");
+}
+
+/// Calls a tool handler as the project manager; the structured result or error.
+async fn call_handler(harness: &Harness, name: &str, inputs: Value) -> Value {
+    let answer = harness.call("pm", &format!("cuga.modular.tools.{name}"), inputs).await;
+    answer["result"]["structuredContent"].clone()
+}
+
+#[tokio::test]
+async fn a_tool_handler_is_called_by_name_validated_and_on_record() {
+    let harness = Harness::new().await;
+
+    let sum = call_handler(&harness, "math.evaluate", json!({ "expression": "6 * 7" })).await;
+    let odd = json!({ "expression": "6", "module": "os" });
+    let refused = harness.refusal("pm", "cuga.modular.tools.math.evaluate", odd).await;
+
+    assert_eq!(sum, json!({ "result": 42.0 }));
+    assert_eq!(refused, ("arguments".to_owned(), "invalid_arguments".to_owned()));
+    assert!(matches!(harness.entries().last(), Some(Entry::Denied(_))));
+    for name in ["cuga.modular.tools.os.system", "cuga.modular.tools.../x", "os.path.join"] {
+        let refused = harness.refusal("pm", name, json!({})).await;
+        assert_eq!(refused.0, "known", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_handler_reaches_the_network_only_if_its_caller_may() {
+    let (harness, url, _) = web().await;
+    let inputs = json!({ "url": format!("{url}/data"), "pointer": "/items/0/name" });
+
+    let found = call_handler(&harness, "web.json", inputs.clone()).await;
+    let page = call_handler(&harness, "web.json", json!({ "url": url })).await;
+    let inside = json!({ "url": format!("{url}/inside") });
+    let inside = call_handler(&harness, "web.json", inside).await;
+    harness.change(|world| world.rules.push(rule(Effect::Deny, "web.fetch"))).await;
+    let without = call_handler(&harness, "web.json", inputs.clone()).await;
+    harness.change(|world| drop(world.settings.remove("web.fetch.allowed_hosts"))).await;
+    let refused = harness.refusal("pm", "cuga.modular.tools.web.json", inputs).await;
+
+    assert_eq!((&found["value"], &found["untrusted"]), (&json!("Ada"), &json!(true)));
+    assert_eq!(page["error"]["type"], "fetch_failed");
+    assert_eq!(inside["error"]["type"], "policy_violation");
+    assert_eq!(without["error"]["type"], "policy_violation");
+    assert_eq!(refused, ("rules".to_owned(), "policy_violation".to_owned()));
+}
+
+#[tokio::test]
+async fn handlers_that_are_not_configured_are_not_executed() {
+    let tool_handlers = Some(vec!["cuga.modular.tools.text.diff".to_owned()]);
+    let options = GatewayOptions { tool_handlers, ..GatewayOptions::default() };
+    let harness = Harness::with_options(options).await;
+
+    let inputs = json!({ "expression": "1" });
+    let answer = harness.call("pm", "cuga.modular.tools.math.evaluate", inputs).await;
+
+    let error = &answer["result"]["structuredContent"]["error"];
+    assert_eq!(error["type"], "not_implemented", "{answer}");
+    let inputs = json!({ "before": "a", "after": "b" });
+    assert_eq!(call_handler(&harness, "text.diff", inputs).await["added"], 1);
 }

@@ -6,8 +6,7 @@ use std::path::Path;
 use cynode_git::{GitCredential, GitError, HistoryDepth, KnownHosts};
 use secrecy::SecretString;
 
-use crate::fixture::{Fixture, git_program, parse_url, write_script};
-use crate::git_http_server::{GitHttpServer, PASSWORD, credential};
+use crate::fixture::{Fixture, PASSWORD, credential, git_program, parse_url, write_script};
 
 /// Files below a directory that contain a text.
 fn files_with(directory: &Path, text: &str) -> Vec<String> {
@@ -30,14 +29,14 @@ fn files_with(directory: &Path, text: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_password_is_in_no_argument_no_environment_and_no_file_that_stays() {
     let fixture = Fixture::new().await;
-    let server = GitHttpServer::start(&fixture.path("server"), &fixture.source());
-    let (url, right) = (server.url(), credential(PASSWORD));
+    let server = fixture.serve();
+    let (url, right) = (parse_url(&server.url()), credential(PASSWORD));
 
     let mirror =
         fixture.broker.update_mirror(&url, Some(&right), HistoryDepth::Full).await.unwrap();
 
     assert_eq!(mirror.default_branch().unwrap().as_str(), "main");
-    let seen = server.observations.lock().unwrap();
+    let seen = server.log.lock().unwrap();
     assert!(seen.authorized >= 2, "{:?}", seen.requests);
     assert_eq!(seen.leaks, Vec::<String>::new());
     for text in ["zebra77", "robot"] {
@@ -49,8 +48,8 @@ async fn a_password_is_in_no_argument_no_environment_and_no_file_that_stays() {
 #[tokio::test]
 async fn wrong_and_missing_passwords_are_reported_without_them() {
     let fixture = Fixture::new().await;
-    let server = GitHttpServer::start(&fixture.path("server"), &fixture.source());
-    let url = server.url();
+    let server = fixture.serve();
+    let url = parse_url(&server.url());
     let wrong = credential("wrong-hunter22");
 
     for credential in [Some(&wrong), None] {
@@ -62,7 +61,7 @@ async fn wrong_and_missing_passwords_are_reported_without_them() {
     }
 
     let right = credential(PASSWORD);
-    let missing = server.url_of("missing.git");
+    let missing = parse_url(&server.url_of("missing.git"));
     let error =
         fixture.broker.update_mirror(&missing, Some(&right), HistoryDepth::Full).await.unwrap_err();
     assert!(matches!(error, GitError::NotFound { .. }), "{error}");
@@ -72,14 +71,14 @@ async fn wrong_and_missing_passwords_are_reported_without_them() {
 #[tokio::test]
 async fn redirects_are_reported_and_not_followed() {
     let fixture = Fixture::new().await;
-    let server = GitHttpServer::start(&fixture.path("server"), &fixture.source());
-    let (url, right) = (server.url_of("redirect/app.git"), credential(PASSWORD));
+    let server = fixture.serve();
+    let (url, right) = (parse_url(&server.url_of("redirect/app.git")), credential(PASSWORD));
 
     let error =
         fixture.broker.update_mirror(&url, Some(&right), HistoryDepth::Full).await.unwrap_err();
 
     assert!(matches!(error, GitError::Redirected { .. }), "{error}");
-    let seen = server.observations.lock().unwrap();
+    let seen = server.log.lock().unwrap();
     assert!(seen.requests.iter().all(|request| request.contains("/redirect/")), "{seen:?}");
 }
 

@@ -4,13 +4,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use cynode_git::{
     BaseRevision, BranchName, BrokerOptions, Checkout, CheckoutRequest, CollectRequest,
-    CollectedCommits, CommitId, ConflictMode, GitBroker, HistoryDepth, ImportError, ImportPolicy,
-    ImportRequest, ImportTarget, LinkCheckout, Mirror, RepositoryUrl, TaskKey, UrlPolicy,
-    collect_script,
+    CollectedCommits, CommitId, ConflictMode, GitBroker, GitCredential, HistoryDepth, ImportError,
+    ImportPolicy, ImportRequest, ImportTarget, LinkCheckout, Mirror, RepositoryUrl, TaskKey,
+    UrlPolicy, collect_script,
 };
+use cynode_testkit::GitHttpServer;
+use secrecy::SecretString;
 use tempfile::TempDir;
 
 pub(crate) const TASK: &str = "task-1";
@@ -47,6 +50,14 @@ pub(crate) fn write_script(path: &Path, body: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+pub(crate) const PASSWORD: &str = GitHttpServer::PASSWORD;
+
+/// The credential of the user of a [`GitHttpServer`], with any password.
+pub(crate) fn credential(password: &str) -> GitCredential {
+    let username = GitHttpServer::USER.to_owned();
+    GitCredential::Password { username, password: SecretString::from(password) }
 }
 
 pub(crate) struct Fixture {
@@ -89,6 +100,11 @@ impl Fixture {
     pub(crate) fn url(&self) -> RepositoryUrl {
         let source = self.source();
         parse_url(source.to_str().unwrap())
+    }
+
+    /// Serves a bare clone of the source repository behind a password.
+    pub(crate) fn serve(&self) -> GitHttpServer {
+        GitHttpServer::start(&self.path("server"), &self.source(), Duration::ZERO)
     }
 
     /// Commits a file to the source repository.
@@ -143,6 +159,7 @@ impl Fixture {
         let script = self.path("collect.sh");
         let workspace = self.workspace();
         let request = CollectRequest {
+            subject: cynode_git::DEFAULT_COMMIT_SUBJECT,
             workspace: workspace.to_str().unwrap(),
             output: output.to_str().unwrap(),
             base,

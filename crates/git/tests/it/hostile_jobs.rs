@@ -160,10 +160,18 @@ async fn an_embedded_repository_is_reported_as_a_submodule() {
 
 #[tokio::test]
 async fn a_damaged_repository_gives_a_status_and_no_bundle() {
-    let damages: [fn(&Path); 3] = [
-        |git_dir| fs::remove_dir_all(git_dir.join("objects")).unwrap(),
-        |git_dir| fs::write(git_dir.join("HEAD"), "ref: refs/heads/../../etc/passwd\n").unwrap(),
-        |git_dir| fs::write(git_dir.join("config"), "[core\n").unwrap(),
+    let pipe = |path: &Path| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let _ = fs::remove_file(path);
+        nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    };
+    let damages: [&dyn Fn(&Path); 6] = [
+        &|git_dir| pipe(&git_dir.join("config")),
+        &|git_dir| pipe(&git_dir.join("info/attributes")),
+        &|git_dir| pipe(&git_dir.with_file_name(".gitattributes")),
+        &|git_dir| fs::remove_dir_all(git_dir.join("objects")).unwrap(),
+        &|git_dir| fs::write(git_dir.join("HEAD"), "ref: refs/heads/../../etc/passwd\n").unwrap(),
+        &|git_dir| fs::write(git_dir.join("config"), "[core\n").unwrap(),
     ];
     for damage in damages {
         let fixture = Fixture::new().await;

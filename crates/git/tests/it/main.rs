@@ -15,8 +15,6 @@ mod fixture;
 #[cfg(test)]
 mod garbage;
 #[cfg(test)]
-mod git_http_server;
-#[cfg(test)]
 mod hostile_jobs;
 #[cfg(test)]
 mod hostile_remotes;

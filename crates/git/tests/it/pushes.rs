@@ -7,8 +7,9 @@ use cynode_git::{
     CommitId, ForceMode, GitError, HistoryDepth, Mirror, PushError, PushRequest, PushResult,
 };
 
-use crate::fixture::{Fixture, branch, commit_file, git, parse_url, write_script};
-use crate::git_http_server::{GitHttpServer, PASSWORD, credential};
+use crate::fixture::{
+    Fixture, PASSWORD, branch, commit_file, credential, git, parse_url, write_script,
+};
 
 /// A fixture whose source is the work tree of a commit that a job made.
 struct PushFixture {
@@ -141,13 +142,13 @@ async fn an_unknown_commit_and_a_checked_out_branch_are_rejected() {
 #[tokio::test]
 async fn a_push_over_http_shows_what_the_server_says_without_secrets() {
     let fixture = Fixture::new().await;
-    let server = GitHttpServer::start(&fixture.path("server"), &fixture.source());
+    let server = fixture.serve();
     let hook = server.repository.join("hooks/pre-receive");
     write_script(
         &hook,
         "echo 'Visit https://robot:zebra99@example.com/pull' >&2; echo \"p@ss:w/ord-zebra77\" >&2",
     );
-    let (url, password) = (server.url(), credential(PASSWORD));
+    let (url, password) = (parse_url(&server.url()), credential(PASSWORD));
     let mirror =
         fixture.broker.update_mirror(&url, Some(&password), HistoryDepth::Full).await.unwrap();
     let checkout = fixture.checkout(&mirror).await;
@@ -179,7 +180,7 @@ async fn a_push_over_http_shows_what_the_server_says_without_secrets() {
     );
     let error = fixture.broker.push(&mirror, &declined, None).await.unwrap_err();
     assert!(matches!(error, PushError::Git(GitError::Authentication { .. })), "{error}");
-    assert_eq!(server.observations.lock().unwrap().leaks, Vec::<String>::new());
+    assert_eq!(server.log.lock().unwrap().leaks, Vec::<String>::new());
     fs::remove_file(hook).unwrap();
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::git_lease::GIT_PREFIX;
 use super::keys::CredentialKeySet;
-use super::server_secrets::{reseal_servers, server_keys};
+use super::server_secrets::{reseal_servers, reseal_values, server_keys, value_keys};
 use super::update::validate_expiry;
 use super::{CREDENTIAL, CredentialError, CredentialManager, credential_view, seal};
 use cynode_resources::Caller;
@@ -165,6 +165,7 @@ impl CredentialManager {
                         append_change(tx, "credential.rekey", &row, now).await?;
                     }
                     reseal_servers(tx, &keys).await?;
+                    reseal_values(tx, &keys).await?;
                     Ok(count)
                 })
             })
@@ -191,6 +192,7 @@ impl CredentialManager {
                     let rows = tx.credential_list().await?.into_iter();
                     let mut keys: Vec<String> = rows.map(|row| row.key).collect();
                     keys.extend(server_keys(tx).await?);
+                    keys.extend(value_keys(tx).await?);
                     Ok(keys)
                 })
             })

@@ -1,9 +1,10 @@
-//! Secrets of installed servers, sealed with the keys of credentials.
+//! Secrets of installed servers, and other sealed values, sealed with the keys of credentials.
 
 use std::sync::PoisonError;
 
+use cynode_resources::sealed_values::sealing_context;
 use cynode_resources::servers::{SealedText, SealingError, SecretSealer, reseal};
-use cynode_store::{McpServer, ServerSecrets, Tx};
+use cynode_store::{McpServer, SealedValue, ServerSecrets, Tx};
 use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 
@@ -65,6 +66,29 @@ pub(super) async fn reseal_servers(
             Err(error) => {
                 tracing::warn!(server.slug = %server.slug, %error, "secrets of a server not encrypted again");
             }
+        }
+    }
+    Ok(())
+}
+
+/// The ids of the keys of sealed values.
+pub(super) async fn value_keys(tx: &mut Tx) -> Result<Vec<String>, CredentialError> {
+    Ok(tx.sealed_value_list().await?.into_iter().map(|value| value.key).collect())
+}
+
+/// Seals every value with the newest key. Those that cannot be opened stay as they are.
+pub(super) async fn reseal_values(
+    tx: &mut Tx,
+    keys: &CredentialKeySet,
+) -> Result<(), CredentialError> {
+    for SealedValue { name, key, sealed } in tx.sealed_value_list().await? {
+        let (context, sealer) = (sealing_context(&name), KeySetSealer(keys));
+        let opened = sealer.open(&context, &SealedText { key, bytes: sealed });
+        match opened.and_then(|secret| seal_with(keys, &context, &secret)) {
+            Ok(SealedText { key, bytes }) => {
+                tx.sealed_value_put(&SealedValue { name, key, sealed: bytes }).await?;
+            }
+            Err(error) => tracing::warn!(name, %error, "a sealed value was not encrypted again"),
         }
     }
     Ok(())

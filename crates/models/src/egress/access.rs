@@ -3,9 +3,10 @@
 use cynode_domain::ids::GroupId;
 use cynode_domain::model::{CALL_ACTION, CHAT_OPERATION, OPERATION_RESOURCE, ProviderUse};
 use cynode_domain::policy::rules::{Access, AccessRule, RuleVerdict, evaluate};
-use cynode_store::ModelProvider;
+use cynode_store::{ModelProvider, NarrowingProfile};
 
 use super::Inference;
+use super::resolve::ParsedModelName;
 
 /// The access decision and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,28 @@ pub(super) fn decide_access(
             ProviderUse::Rules => by_row(false),
         },
     }
+}
+
+/// Why the profile of the call does not allow a model; `None` if it does. `asked` is the name in the request.
+pub(super) fn profile_denial(
+    profile: Option<&NarrowingProfile>,
+    provider: &str,
+    model: &str,
+    asked: &ParsedModelName,
+) -> Option<String> {
+    let profile = profile?;
+    let Some(spec) = &profile.spec else {
+        return Some("the profile of this token cannot be read, so it allows nothing".to_owned());
+    };
+    let hint = match asked {
+        ParsedModelName::Hint(hint) => Some(*hint),
+        ParsedModelName::Full(..) | ParsedModelName::Plain(_) => None,
+    };
+    let full = format!("{provider}/{model}");
+    if spec.allows_model(model, hint) || spec.allows_model(&full, None) {
+        return None;
+    }
+    Some(format!("the profile \"{}\" of this token does not allow the model {full}", profile.name))
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ use cynode_store::{AppendRows, EgressDecision, Entry};
 use cynode_wire::openai::{ChatCompletion, ChatRequest, StreamOptions};
 use sha2::{Digest, Sha256};
 
-use super::access::{ProviderAccess, access_resource, decide_access};
+use super::access::{ProviderAccess, access_resource, decide_access, profile_denial};
 use super::call_record::CallRecorder;
 use super::cost_estimate::CostEstimate;
 use super::probe::ForcedFunction;
-use super::resolve::ModelCandidate;
+use super::resolve::{ModelCandidate, parse_model_name};
 use super::snapshot::CallPolicy;
 use super::{
     Egress, EgressError, EgressStream, Inference, lanes, prices, redacted_stream, redaction,
@@ -151,15 +151,20 @@ impl Egress {
         let tariff = CostEstimate::new(price, &call.request);
         let hash = &call.prompt_hash;
         let record = CallRecorder::begin(self, inference, hash, &provider.name, model, tariff);
-        let (reason, is_allowed) = match decide_access(
-            inference,
-            policy.groups(inference),
-            policy.is_admin,
-            provider,
-            &known.rules,
-        ) {
-            ProviderAccess::Allow(reason) => (reason, true),
-            ProviderAccess::Deny(reason) => (reason, false),
+        let asked = parse_model_name(call.request.model.as_deref(), &known.providers);
+        let profile = known.profile_of(inference);
+        let (reason, is_allowed) = match profile_denial(profile, &provider.name, model, &asked) {
+            Some(reason) => (reason, false),
+            None => match decide_access(
+                inference,
+                policy.groups(inference),
+                policy.is_admin,
+                provider,
+                &known.rules,
+            ) {
+                ProviderAccess::Allow(reason) => (reason, true),
+                ProviderAccess::Deny(reason) => (reason, false),
+            },
         };
         let mut decision = self.access_decision(inference, &record, &provider.name, &reason);
         if !is_allowed {

@@ -9,8 +9,8 @@ use super::access::{ProviderAccess, decide_access};
 use super::resolve::{self, ModelCandidate, ModelLists, ParsedModelName};
 use super::snapshot::CallPolicy;
 use super::{Egress, EgressError, Inference};
-use cynode_execution::{preferences::PreferenceService, preferences::PreferenceSubject};
 use cynode_resources::Caller;
+use cynode_resources::preferences::{PreferenceService, PreferenceSubject};
 
 impl Egress {
     /// Lists the models that a caller may use.

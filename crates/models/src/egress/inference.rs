@@ -1,6 +1,6 @@
 //! The context of a model call.
 
-use cynode_domain::ids::{ProjectId, RunId, TaskId, ThreadId};
+use cynode_domain::ids::{ProfileId, ProjectId, RunId, TaskId, ThreadId};
 use cynode_domain::policy::{AgentType, Principal};
 
 use super::{CallRecordBuffer, ModelRouting};
@@ -15,6 +15,8 @@ pub struct Inference {
     /// `None` for a person.
     pub agent: Option<Principal>,
     pub project: Option<ProjectId>,
+    /// The profile of the agent's token, which narrows models and cost.
+    pub profile: Option<ProfileId>,
     pub task: Option<TaskId>,
     /// Its budget applies.
     pub run: Option<RunId>,
@@ -39,6 +41,7 @@ impl Inference {
             caller,
             agent: None,
             project: None,
+            profile: None,
             task: None,
             run: None,
             thread: None,
@@ -61,6 +64,7 @@ impl Inference {
             thread: origin.thread,
             agent: identity.agent.agent().map(Principal::Agent),
             project: identity.project,
+            profile: identity.profile_id,
             task: identity.task,
             run: identity.run,
             ..bare

@@ -19,28 +19,45 @@ impl Egress {
             return Ok(None);
         }
         let Some(open) = record.reservation() else {
-            return Ok(reject_unless_warning(budget, SpendingBudget::unknown_price_reason()));
+            let reason = budget.unknown_price_reason();
+            if budget.has_request() {
+                return Ok(Some(reason));
+            }
+            return Ok(reject_unless_warning(budget, reason));
         };
+        let Some(reason) = self.try_reservation(budget, &open).await? else { return Ok(None) };
+        if !budget.is_warning() {
+            return Ok(Some(reason));
+        }
+        // The limit of a request holds in every mode.
+        if let Some(reason) = self.try_reservation(&budget.of_request(), &open).await? {
+            return Ok(Some(reason));
+        }
+        Ok(reject_unless_warning(budget, reason))
+    }
+
+    /// Reserves the maximum cost of a call; returns the reason if the budget does not cover it.
+    async fn try_reservation(
+        &self,
+        budget: &SpendingBudget,
+        open: &InferenceCall,
+    ) -> Result<Option<String>, EgressError> {
         let midnight = open.created_at.date_naive().and_time(NaiveTime::MIN).and_utc();
         let mut limits = budget.limits(midnight);
         limits.run = limits.run.filter(|_| open.run.is_some());
-        if self.insert_reservation(&open, limits).await? {
+        if self.insert_reservation(open, limits).await? {
             return Ok(None);
         }
         let most = open.cost_micro_usd.unwrap_or(0);
-        let mut spent = self.load_spent(&open, limits).await?;
+        let mut spent = self.load_spent(open, limits).await?;
         if budget.covers(spent, most) {
             // A call that ended meanwhile has released its reservation.
-            if self.insert_reservation(&open, limits).await? {
+            if self.insert_reservation(open, limits).await? {
                 return Ok(None);
             }
-            spent = self.load_spent(&open, limits).await?;
+            spent = self.load_spent(open, limits).await?;
         }
-        let refusal = reject_unless_warning(budget, budget.rejection_reason(spent, most));
-        if refusal.is_none() {
-            self.insert_reservation(&open, SpendingLimits::default()).await?;
-        }
-        Ok(refusal)
+        Ok(Some(budget.rejection_reason(spent, most)))
     }
 
     /// One at a time: concurrent reservations would wait for each other in the database, each
@@ -61,6 +78,7 @@ impl Egress {
     ) -> Result<SpentAmounts, EgressError> {
         let of_run = InferenceFilter { run: open.run, ..InferenceFilter::default() };
         let since = limits.since.map(|(midnight, _)| midnight);
+        let request = limits.request.map(|(task, _)| task);
         let of_day = InferenceFilter { since, ..InferenceFilter::default() };
         self.store
             .read(move |tx| {
@@ -73,7 +91,11 @@ impl Egress {
                         Some(_) => tx.inference_sums(&of_day).await?.cost_micro_usd,
                         None => 0,
                     };
-                    Ok(SpentAmounts { run, day })
+                    let request = match request {
+                        Some(task) => tx.request_cost(task).await?,
+                        None => 0,
+                    };
+                    Ok(SpentAmounts { run, day, request })
                 })
             })
             .await

@@ -44,7 +44,8 @@ impl ModelRouting {
                 effective.get(&format!("agents.{}.model_routing.{key}", preference_role_name(role)))
             });
             let everybodys = || effective.get(&format!("model_routing.{key}"));
-            own.filter(|value| !value.is_null()).or_else(everybodys)
+            let own = own.filter(|value| !value.is_null() && !cynode_fault::fault!("PMA-19"));
+            own.or_else(everybodys)
         };
         let usd = |key: &str| {
             let set = effective.get(key).filter(|value| !value.is_null())?;

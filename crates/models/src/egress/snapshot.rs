@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 
-use cynode_domain::ids::{GroupId, UserId};
+use cynode_domain::ids::{GroupId, ProfileId, UserId};
 use cynode_domain::policy::rules::AccessRule;
-use cynode_store::{Credential, ModelProvider, Tx};
+use cynode_store::{CallerFacts, Credential, ModelProvider, NarrowingProfile, Tx};
 use serde_json::Value;
 
 use super::budget::SpendingBudget;
@@ -23,12 +23,21 @@ pub(super) struct EgressSnapshot {
     pub(super) credentials: Vec<Credential>,
     /// Groups by user, ascending; users without groups are absent.
     groups: HashMap<UserId, Vec<GroupId>>,
+    /// The profiles that narrow something.
+    profiles: HashMap<ProfileId, NarrowingProfile>,
 }
 
 impl EgressSnapshot {
     /// Returns the groups of a user, ascending.
     pub(super) fn groups_of(&self, user: UserId) -> &[GroupId] {
         self.groups.get(&user).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl EgressSnapshot {
+    /// Returns the profile of an agent's call, if it narrows something.
+    pub(super) fn profile_of(&self, inference: &Inference) -> Option<&NarrowingProfile> {
+        self.profiles.get(&inference.profile?)
     }
 }
 
@@ -41,6 +50,13 @@ pub(super) struct CallPolicy {
 }
 
 impl CallPolicy {
+    fn new(snapshot: Arc<EgressSnapshot>, inference: &Inference, facts: &CallerFacts) -> Self {
+        let budget = SpendingBudget::new(&snapshot.settings, &inference.routing)
+            .with_request(facts.request.as_ref(), inference.agent)
+            .with_profile(snapshot.profile_of(inference));
+        Self { snapshot, budget, is_admin: facts.is_admin }
+    }
+
     /// Returns the groups of the user behind the call.
     pub(super) fn groups(&self, inference: &Inference) -> &[GroupId] {
         self.snapshot.groups_of(inference.caller.user)
@@ -74,26 +90,24 @@ impl Egress {
         inference: &Inference,
         known: &Arc<EgressSnapshot>,
     ) -> Result<Option<CallPolicy>, EgressError> {
-        let (revision, is_admin) = match (inference.revision, inference.agent) {
-            (Some(seen), None) => (seen, inference.caller.is_admin),
-            (None, _) | (_, Some(_)) => self.load_revision_and_admin(inference).await?,
+        let (revision, facts) = match (inference.revision, inference.agent) {
+            (Some(seen), None) => (seen, person_facts(inference)),
+            (None, _) | (_, Some(_)) => self.load_revision_and_facts(inference).await?,
         };
-        Ok((revision == known.revision).then(|| {
-            let budget = SpendingBudget::new(&known.settings, &inference.routing);
-            CallPolicy { snapshot: Arc::clone(known), budget, is_admin }
-        }))
+        Ok((revision == known.revision)
+            .then(|| CallPolicy::new(Arc::clone(known), inference, &facts)))
     }
 
-    async fn load_revision_and_admin(
+    async fn load_revision_and_facts(
         &self,
         inference: &Inference,
-    ) -> Result<(i64, bool), EgressError> {
+    ) -> Result<(i64, CallerFacts), EgressError> {
         let asks = inference.clone();
         self.store
             .read(move |tx| {
                 Box::pin(async move {
                     let revision = tx.policy_revision().await?;
-                    Ok((revision, load_is_admin(tx, &asks).await?))
+                    Ok((revision, load_facts(tx, &asks).await?))
                 })
             })
             .await
@@ -128,16 +142,21 @@ async fn read_call_policy(
     asks: &Inference,
 ) -> Result<CallPolicy, EgressError> {
     let known = read_snapshot(tx, cached).await?;
-    let budget = SpendingBudget::new(&known.settings, &asks.routing);
-    let is_admin = load_is_admin(tx, asks).await?;
-    Ok(CallPolicy { snapshot: known, budget, is_admin })
+    let facts = load_facts(tx, asks).await?;
+    Ok(CallPolicy::new(known, asks, &facts))
 }
 
-async fn load_is_admin(tx: &mut Tx, asks: &Inference) -> Result<bool, EgressError> {
+/// Loads whether the user is an administrator, and the request of the task, with one statement.
+async fn load_facts(tx: &mut Tx, asks: &Inference) -> Result<CallerFacts, EgressError> {
     Ok(match asks.agent {
-        Some(_) => tx.user_get(asks.caller.user).await?.is_some_and(|user| user.is_admin),
-        None => asks.caller.is_admin,
+        Some(_) => tx.caller_facts(asks.caller.user, asks.task).await?,
+        None => person_facts(asks),
     })
+}
+
+/// A person calls models for no task.
+fn person_facts(asks: &Inference) -> CallerFacts {
+    CallerFacts { is_admin: asks.caller.is_admin, request: None }
 }
 
 async fn read_snapshot(
@@ -155,6 +174,7 @@ async fn read_snapshot(
     for (user, group) in tx.membership_list().await? {
         groups.entry(user).or_default().push(group);
     }
+    let profiles = tx.profile_list_narrowing().await?;
     Ok(Arc::new(EgressSnapshot {
         revision,
         providers,
@@ -162,5 +182,6 @@ async fn read_snapshot(
         settings: settings.into_iter().map(|setting| (setting.key, setting.value)).collect(),
         credentials: tx.credential_list().await?,
         groups,
+        profiles: profiles.into_iter().map(|profile| (profile.id, profile)).collect(),
     }))
 }

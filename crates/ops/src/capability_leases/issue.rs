@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use cynode_domain::ids::{CapabilityLeaseId, JobId, TaskId};
-use cynode_execution::runs::{Actor, ActorKind};
 use cynode_lease::{DEFAULT_LIFETIME, LeaseClaims, LeasePublicKey, MAX_LIFETIME};
 use cynode_resources::agents::AgentIdentity;
 use cynode_resources::allowed_images::AllowedImages;
+use cynode_resources::{Actor, ActorKind};
 use cynode_store::{CapabilityLease, Node, Task, Tx};
 use cynode_wire::capability_leases::{EDGE_FEATURE, NewCapabilityLeaseView};
 use cynode_wire::nodes::Capabilities;

@@ -7,8 +7,8 @@ use tracing::warn;
 
 use super::answer_buffer::clean_for_storage;
 use cynode_execution::handoff::HandoffError;
-use cynode_execution::preferences::PreferenceError;
 use cynode_models::{egress::EgressError, egress::ProviderError};
+use cynode_resources::preferences::PreferenceError;
 use cynode_resources::projects::ProjectError;
 
 /// Shown while the project manager is unreachable.

@@ -43,7 +43,11 @@ impl Chat {
     fn replay_answer(&self, turn: &mut ChatTurn, answer: StoredAnswer) -> TurnChunks {
         // A linked turn needs its own copy of the answer, by which it is recalled.
         turn.is_answer_persisted = turn.call.link.is_none();
-        let done = ChatEvent::Done { usage: answer.usage, decisions: vec![] };
+        let done = ChatEvent::Done {
+            usage: answer.usage,
+            decisions: vec![],
+            trace: cynode_domain::trace::TraceEvents::default(),
+        };
         self.chunk_stream(turn, stream::iter([ChatEvent::Delta { text: answer.text }, done]))
     }
 

@@ -16,8 +16,8 @@ use super::context_window::MAX_MESSAGES;
 use super::retry::{EarlierAttempt, RECENT_TURNS};
 use super::turn::{ChatTurn, TurnScope};
 use super::{Chat, ChatCall, ChatError};
-use cynode_execution::preferences;
 use cynode_models::egress::ModelRouting;
+use cynode_resources::preferences;
 use cynode_resources::projects;
 
 /// Idle time after which the next message starts a new thread.

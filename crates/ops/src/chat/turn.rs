@@ -82,7 +82,10 @@ impl ChatTurn {
 
     /// Returns whether the turn is for the project manager.
     pub(super) fn is_for_manager(&self) -> bool {
-        self.model == MANAGER_MODEL
+        if cynode_fault::fault!("PMA-03") {
+            return false;
+        }
+        self.model == MANAGER_MODEL || cynode_fault::fault!("PMA-04")
     }
 
     /// Wraps a failure as returned to the client.

@@ -17,13 +17,13 @@ use super::open::job_image;
 use super::{
     EXECS_RETAINED, MAX_EXECS, MAX_RUNNING, SandboxError, Sandboxes, find_sandbox, lock_open_task,
 };
-use cynode_execution::runs::Actor;
 use cynode_execution::{nodes::AssignmentPass, nodes::JobPayload};
 use cynode_execution::{workflow::MAX_WAIT_MS, workflow::job_view};
 use cynode_execution::{
     workflow::job_creation, workflow::job_creation::CreatedJob, workflow::job_creation::EXEC_STEP,
     workflow::job_creation::NewJobSpec, workflow::job_creation::create_job,
 };
+use cynode_resources::Actor;
 use cynode_resources::signals::Topic;
 
 /// Maximum output per stream in a response; the end is kept.

@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::exec::WorkspaceCommand;
 use super::{SandboxError, Sandboxes};
 use cynode_execution::artifacts::validate_artifact_path;
-use cynode_execution::runs::Actor;
 use cynode_execution::{workflow::MAX_WAIT_MS, workflow::job_view};
+use cynode_resources::Actor;
 
 /// Fits the largest file as base64 with line breaks.
 const OUTPUT_BYTES: u32 = 512 * 1024;

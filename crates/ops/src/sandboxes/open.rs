@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use super::exec::{WorkspaceCommand, create_workspace_job};
 use super::{MAX_EXECS, MAX_OPEN, SandboxError, Sandboxes, find_sandbox, lock_open_task};
-use cynode_execution::runs::Actor;
 use cynode_execution::workflow::MAX_WAIT_MS;
 use cynode_execution::{nodes::AssignmentPass, nodes::close_job, nodes::has_image};
 use cynode_execution::{workflow::job_creation::CreatedJob, workflow::job_creation::EXEC_STEP};
+use cynode_resources::Actor;
 use cynode_resources::Caller;
 use cynode_resources::allowed_images::AllowedImages;
 use cynode_resources::signals::Topic;

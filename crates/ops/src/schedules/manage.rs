@@ -201,8 +201,9 @@ impl ScheduleDraft {
         let rule = ScheduleRule { timing, zone, anchor: now };
         let first = validate::first_due(&rule, now)?;
         let task = request.task.take().map(|task| *task);
-        let payload = validate::validate_payload(request.prompt.take(), task)?
-            .ok_or_else(|| missing("one of prompt and task is required"))?;
+        let submission = request.request.take().map(|submission| *submission);
+        let payload = validate::validate_payload(request.prompt.take(), task, submission)?
+            .ok_or_else(|| missing("one of prompt, task and request is required"))?;
         let name = validate::validate_name(&request.name)?;
         Ok(Self { request, name, rule, payload, first })
     }
@@ -295,9 +296,11 @@ async fn update_schedule(
     let rule = apply_rule_changes(schedule.rule.clone(), &request, now)?;
     let is_new_time = rule.is_some();
     schedule.rule = rule.unwrap_or(schedule.rule);
-    if let Some(payload) =
-        validate::validate_payload(request.prompt, request.task.map(|task| *task))?
-    {
+    if let Some(payload) = validate::validate_payload(
+        request.prompt,
+        request.task.map(|task| *task),
+        request.request.map(|submission| *submission),
+    )? {
         schedule.payload = payload;
     }
     let was_enabled = schedule.is_enabled;

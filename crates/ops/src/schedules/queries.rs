@@ -118,10 +118,13 @@ fn view_with_run(schedule: Schedule, last_run: Option<ScheduleRunView>) -> Sched
         ScheduleTiming::Every { seconds } => (None, Some(seconds), None),
         ScheduleTiming::At { at } => (None, None, Some(at)),
     };
-    let (prompt, task) = match schedule.payload {
-        SchedulePayload::Prompt { text } => (Some(text), None),
+    let (prompt, task, request) = match schedule.payload {
+        SchedulePayload::Prompt { text } => (Some(text), None, None),
         SchedulePayload::Task { request } => {
-            (None, serde_json::from_value(request).ok().map(Box::new))
+            (None, serde_json::from_value(request).ok().map(Box::new), None)
+        }
+        SchedulePayload::Request { request } => {
+            (None, None, serde_json::from_value(request).ok().map(Box::new))
         }
     };
     ScheduleView {
@@ -136,6 +139,7 @@ fn view_with_run(schedule: Schedule, last_run: Option<ScheduleRunView>) -> Sched
         time_zone: zone.to_string(),
         prompt,
         task,
+        request,
         enabled: schedule.is_enabled,
         if_missed: schedule.if_missed,
         overlap: schedule.overlap,

@@ -1,20 +1,24 @@
 //! Processes one run of a schedule: creates its task, or hands the prompt to the project manager.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::TraceId;
+use cynode_domain::request::RequestOrigin;
 use cynode_domain::schedule::{SchedulePayload, ScheduleRunStatus};
 use cynode_runtime::failpoint;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_store::{Error, ReleaseReason, Schedule, ScheduleClaim, ScheduleRun, Store, Tx};
 use cynode_wire::handoff::ScheduledRunHandoff;
+use cynode_wire::requests::SubmitRequest;
 use cynode_wire::tasks::CreateTask;
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::events::{clean_summary, run_ended_event};
+use super::intake::{IntakeOutcome, ScheduledIntake};
 use super::scheduler::SchedulerOptions;
 use cynode_execution::{TaskError, TaskService};
 use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
@@ -39,6 +43,8 @@ pub(super) struct ScheduleRunProcessor {
     pub(super) store: Store,
     pub(super) tasks: TaskService,
     pub(super) handoffs: HandoffService,
+    /// Accepts requests; `None` if this process does not.
+    pub(super) intake: Option<Arc<dyn ScheduledIntake>>,
     pub(super) options: SchedulerOptions,
 }
 
@@ -145,6 +151,9 @@ impl ScheduleRunProcessor {
             SchedulePayload::Task { request } => {
                 self.create_task(schedule, owner, run, request).await
             }
+            SchedulePayload::Request { request } => {
+                self.submit_request(schedule, &owner, run, request).await
+            }
             SchedulePayload::Prompt { text } => {
                 let handed = self.hand_off_prompt(schedule, owner, run, claim, text);
                 tokio::select! {
@@ -207,6 +216,45 @@ impl ScheduleRunProcessor {
             Err(TaskError::Store(error)) => Err(error),
             Err(error) => Ok(AttemptOutcome::failed(error.to_string())),
         }
+    }
+
+    /// Submits the request of the schedule. One with the same text that is still open is no failure of the schedule.
+    async fn submit_request(
+        &self,
+        schedule: &Schedule,
+        owner: &Caller,
+        run: &ScheduleRun,
+        request: &Value,
+    ) -> Result<AttemptOutcome, Error> {
+        let Some(intake) = &self.intake else {
+            return Ok(AttemptOutcome::failed("this orchestrator accepts no requests"));
+        };
+        let request: SubmitRequest = match serde_json::from_value(request.clone()) {
+            Ok(request) => request,
+            Err(error) => {
+                let why = format!("the schedule's request cannot be parsed: {error}");
+                return Ok(AttemptOutcome::failed(why));
+            }
+        };
+        let due = run.due_at.timestamp_micros();
+        let request = SubmitRequest {
+            project: Some(schedule.project.to_string()),
+            name: request.name.or_else(|| Some(schedule.name.clone())),
+            origin: Some(RequestOrigin::Schedule),
+            reference: Some(schedule.name.clone()),
+            idempotency_key: Some(format!("schedule/{}/{due}/0", schedule.id)),
+            ..request
+        };
+        Ok(match intake.submit_scheduled(owner, run.id, request).await? {
+            IntakeOutcome::Submitted { name } => {
+                AttemptOutcome::Ended(ScheduleRunStatus::Done, format!("submitted {name}"))
+            }
+            IntakeOutcome::AlreadyOpen { name } => {
+                let why = format!("the request {name} with the same text is still open");
+                AttemptOutcome::Ended(ScheduleRunStatus::Skipped, why)
+            }
+            IntakeOutcome::Rejected { reason } => AttemptOutcome::failed(reason),
+        })
     }
 
     /// Hands the prompt to the project manager and renews the lease meanwhile.

@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_runtime::shutdown::Shutdown;
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 use tracing::{error, warn};
 
 use super::due::record_due_times;
+use super::intake::ScheduledIntake;
 use super::run_processor::{ScheduleRunProcessor, millis};
 use cynode_execution::TaskService;
 use cynode_execution::handoff::HandoffService;
@@ -59,8 +61,17 @@ impl Scheduler {
         handoffs: HandoffService,
     ) -> Self {
         let options = SchedulerOptions::default();
-        let processor = ScheduleRunProcessor { store: store.clone(), tasks, handoffs, options };
+        let (store, runs) = (store.clone(), store);
+        let processor =
+            ScheduleRunProcessor { store: runs, tasks, handoffs, intake: None, options };
         Self { store, signals, processor }
+    }
+
+    /// Submits the requests of schedules through `intake`.
+    #[must_use]
+    pub fn with_intake(mut self, intake: Arc<dyn ScheduledIntake>) -> Self {
+        self.processor.intake = Some(intake);
+        self
     }
 
     /// Replaces the options.

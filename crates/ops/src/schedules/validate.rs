@@ -7,6 +7,7 @@ use cynode_domain::plan::InputMode;
 use cynode_domain::schedule::{
     SchedulePayload, ScheduleRule, ScheduleTiming, ScheduleZone, TimingError,
 };
+use cynode_wire::requests::SubmitRequest;
 use cynode_wire::schedules::MAX_PROMPT_BYTES;
 use cynode_wire::tasks::CreateTask;
 use serde_json::json;
@@ -73,22 +74,42 @@ pub(super) fn first_due(
 pub(super) fn validate_payload(
     prompt: Option<String>,
     task: Option<CreateTask>,
+    request: Option<SubmitRequest>,
 ) -> Result<Option<SchedulePayload>, ScheduleError> {
     let (prompt, task) = (prompt.redact_secrets(), task.redact_secrets());
-    let faults = match (&prompt, &task) {
-        (None, None) => return Ok(None),
-        (Some(text), None) => prompt_faults(text),
-        (None, Some(task)) => task_faults(task),
-        (Some(_), Some(_)) => vec!["set only one of prompt and task".to_owned()],
+    let (faults, payload) = match (prompt, task, request) {
+        (None, None, None) => return Ok(None),
+        (Some(text), None, None) => (prompt_faults(&text), SchedulePayload::Prompt { text }),
+        (None, Some(task), None) => {
+            (task_faults(&task), SchedulePayload::Task { request: json!(task) })
+        }
+        (None, None, Some(mut request)) => {
+            request.text = request.text.redact_secrets();
+            (request_faults(&request), SchedulePayload::Request { request: json!(request) })
+        }
+        _ => {
+            let fault = "set only one of prompt, task and request".to_owned();
+            return Err(ScheduleError::Invalid(vec![fault]));
+        }
     };
-    if !faults.is_empty() {
-        return Err(ScheduleError::Invalid(faults));
-    }
-    Ok(match (prompt, task) {
-        (Some(text), _) => Some(SchedulePayload::Prompt { text }),
-        (None, Some(task)) => Some(SchedulePayload::Task { request: json!(task) }),
-        (None, None) => None,
-    })
+    if faults.is_empty() { Ok(Some(payload)) } else { Err(ScheduleError::Invalid(faults)) }
+}
+
+/// Returns the faults of a request, including fields that the schedule sets.
+fn request_faults(request: &SubmitRequest) -> Vec<String> {
+    let mut faults = prompt_faults(&request.text);
+    faults.extend(request.settings.validation_errors());
+    let unfit = [
+        ("project", request.project.is_some()),
+        ("idempotency_key", request.idempotency_key.is_some()),
+        ("origin", request.origin.is_some()),
+        ("reference", request.reference.is_some()),
+    ];
+    let unfit = unfit.iter().filter(|(_, is_there)| *is_there);
+    faults.extend(
+        unfit.map(|(field, _)| format!("a scheduled request cannot have {field}; omit it")),
+    );
+    faults
 }
 
 fn prompt_faults(text: &str) -> Vec<String> {
@@ -135,8 +156,8 @@ mod tests {
     fn the_kind_of_payload_is_told_by_its_field_alone() {
         let commands = task(json!({ "input_mode": "commands", "commands": ["true"] }));
 
-        let prose = validate_payload(Some("run `true`".to_owned()), None).unwrap();
-        let named = validate_payload(None, Some(commands)).unwrap();
+        let prose = validate_payload(Some("run `true`".to_owned()), None, None).unwrap();
+        let named = validate_payload(None, Some(commands), None).unwrap();
 
         assert!(matches!(prose, Some(SchedulePayload::Prompt { .. })));
         assert!(matches!(named, Some(SchedulePayload::Task { .. })));
@@ -147,7 +168,7 @@ mod tests {
         let prose =
             task(json!({ "prompt": "tidy up", "idempotency_key": "k", "depends_on": ["a"] }));
 
-        let Err(ScheduleError::Invalid(faults)) = validate_payload(None, Some(prose)) else {
+        let Err(ScheduleError::Invalid(faults)) = validate_payload(None, Some(prose), None) else {
             panic!()
         };
 

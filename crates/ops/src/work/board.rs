@@ -200,7 +200,7 @@ impl WorkBoard {
             )
         };
         component.is_none_or(|part| part.dependencies.iter().all(is_done))
-            && self.predecessors(index).all(is_passed)
+            && (self.predecessors(index).all(is_passed) || cynode_fault::fault!("PMO-12"))
     }
 
     fn unit_indexes(&self, component: &str) -> impl Iterator<Item = usize> {

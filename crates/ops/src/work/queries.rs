@@ -24,7 +24,7 @@ impl WorkService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    tasks::find(tx, &caller, &task.into()).await?;
+                    tasks::find_shared(tx, &caller, &task.into()).await?;
                     read_status(tx, task, &query).await
                 })
             })
@@ -41,7 +41,7 @@ impl WorkService {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    tasks::find(tx, &caller, &task.into()).await?;
+                    tasks::find_shared(tx, &caller, &task.into()).await?;
                     let found = tx.work_unit_get(task, &id).await?;
                     found.map(view).ok_or(WorkError::NotFound(id))
                 })

@@ -6,6 +6,7 @@ mod credentials;
 mod groups;
 mod lifecycle;
 mod money;
+mod request_budget;
 mod streams;
 mod structured;
 mod world;
@@ -98,6 +99,11 @@ on_both_engines! {
         what_was_set_aside_is_free_again_once_a_call_has_ended,
         a_call_that_was_turned_away_costs_nothing,
         a_provider_that_asks_to_be_left_alone_is_not_asked_meanwhile,
+    }
+    request_budget {
+        units_of_a_request_do_not_pass_its_budget_together,
+        the_budget_of_a_request_limits_no_other_task,
+        the_budget_of_a_request_holds_in_warn_mode_and_without_a_price,
     }
     streams {
         pieces_come_through_and_the_usage_only_if_asked_for,

@@ -19,7 +19,8 @@ use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::ManagerDecision;
 use cynode_wire::groups::CreateGroup;
 use cynode_wire::handoff::{
-    ChatEvent, ChatHandoff, Choice, DecideHandoff, HandoffKind, HandoffUsage, Turn, TurnRole,
+    ChatEvent, ChatHandoff, ContinueRunHandoff, ContinueWith, HandoffKind, HandoffUsage, Turn,
+    TurnRole,
 };
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
@@ -112,11 +113,16 @@ impl HandoffFixture {
         }
     }
 
-    async fn decide(&self) -> Result<String, HandoffError> {
-        let choices = vec![Choice { key: "a".to_owned(), text: "A".to_owned() }];
-        let question = "?".to_owned();
-        let body = DecideHandoff { question, choices, facts: Value::Null, preference: None };
-        Ok(self.handoffs.decide(&self.subject(), body).await?.choice)
+    async fn continue_run(&self) -> Result<ContinueWith, HandoffError> {
+        let body = ContinueRunHandoff {
+            node: "collect_result".to_owned(),
+            situation: "the node is gone".to_owned(),
+            attempts: 1,
+            suspension: None,
+            continued: 0,
+            may_repeat: false,
+        };
+        Ok(self.handoffs.continue_run(&self.subject(), body).await?.with)
     }
 
     fn handed(&self) -> Vec<Value> {
@@ -138,9 +144,10 @@ impl HandoffFixture {
     }
 }
 
-fn chosen() -> Value {
-    let decision = json!({ "purpose": "choose", "by": "rule", "reason": "r", "input_hash": "00" });
-    json!({ "choice": "a", "reason": "r", "decisions": [decision] })
+fn retried() -> Value {
+    let decision =
+        json!({ "purpose": "continue_run", "by": "rule", "reason": "r", "input_hash": "00" });
+    json!({ "with": "retry", "reason": "r", "decisions": [decision] })
 }
 
 fn away() -> HandoffError {
@@ -158,21 +165,23 @@ fn hello() -> ChatHandoff {
 
 async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with_it() {
     let manager = ScriptedHandoffTarget {
-        says: Mutex::new(vec![Ok(chosen())]),
+        says: Mutex::new(vec![Ok(retried())]),
         ..ScriptedHandoffTarget::default()
     };
     let handing = HandoffFixture::to(manager).await;
 
-    let choice = handing.decide().await.unwrap();
+    let with = handing.continue_run().await.unwrap();
 
-    assert_eq!(choice, "a");
+    assert_eq!(with, ContinueWith::Retry);
     let handed = handing.handed().remove(0);
     let context = &handed["context"];
     // The agent's process receives nothing else, so no provider credential.
     let parts: BTreeSet<&str> = context.as_object().unwrap().keys().map(String::as_str).collect();
-    let preference =
-        ["agent_token", "groups", "preferences", "project", "skill", "task", "trace_id", "user"];
-    assert_eq!(parts, BTreeSet::from(preference));
+    let expected =
+        "agent_token groups preferences profile_id project skill task trace_id user".split(' ');
+    assert_eq!(parts, expected.collect());
+    // The default profile of a project has the id of the project.
+    assert_eq!(context["profile_id"], context["project"]["id"], "{context:#}");
     assert_eq!(context["user"]["handle"], "bob");
     assert_eq!(context["task"]["id"], json!(handing.fixture.task.id));
     assert_eq!(context["task"]["status"], "queued", "the word that tools use");
@@ -185,13 +194,13 @@ async fn a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with
     assert_eq!(kept.len(), 1);
     assert_eq!(
         (&*kept[0].handoff, &*kept[0].purpose, &*kept[0].trace_id),
-        ("decide", "choose", "trace")
+        ("continue_run", "continue_run", "trace")
     );
 }
 
 async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes() {
     let manager = ScriptedHandoffTarget {
-        says: Mutex::new(vec![Ok(chosen())]),
+        says: Mutex::new(vec![Ok(retried())]),
         ..ScriptedHandoffTarget::default()
     };
     let handing = HandoffFixture::to(manager).await;
@@ -215,7 +224,7 @@ async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes()
         made.push(group);
     }
 
-    handing.decide().await.unwrap();
+    handing.continue_run().await.unwrap();
 
     let context = &handing.handed()[0]["context"];
     assert_eq!(context["groups"], json!(made));
@@ -227,18 +236,18 @@ async fn a_handoff_lists_its_users_groups_and_brings_what_the_later_one_wishes()
 async fn only_work_that_was_not_begun_is_handed_over_again() {
     let lost = HandoffError::ConnectionLost("it died".to_owned());
     let manager = ScriptedHandoffTarget {
-        says: Mutex::new(vec![Ok(chosen()), Err(away()), Err(away())]),
+        says: Mutex::new(vec![Ok(retried()), Err(away()), Err(away())]),
         ..ScriptedHandoffTarget::default()
     };
     let patient = HandoffFixture::to(manager).await;
     let manager = ScriptedHandoffTarget {
-        says: Mutex::new(vec![Ok(chosen()), Err(lost)]),
+        says: Mutex::new(vec![Ok(retried()), Err(lost)]),
         ..ScriptedHandoffTarget::default()
     };
     let careful = HandoffFixture::to(manager).await;
 
-    assert_eq!(patient.decide().await.unwrap(), "a");
-    let refused = careful.decide().await.unwrap_err();
+    assert_eq!(patient.continue_run().await.unwrap(), ContinueWith::Retry);
+    let refused = careful.continue_run().await.unwrap_err();
 
     assert_eq!(patient.handed().len(), 3);
     assert!(matches!(refused, HandoffError::ConnectionLost(_)), "{refused}");
@@ -250,7 +259,7 @@ async fn a_project_manager_that_does_not_answer_is_given_up_and_its_token_ends()
     let options = HandoffOptions { timeout: SOON, ..HandoffOptions::default() };
     let handing = HandoffFixture::with(manager, options).await;
 
-    let refused = handing.decide().await.unwrap_err();
+    let refused = handing.continue_run().await.unwrap_err();
 
     assert!(matches!(refused, HandoffError::Timeout(_)), "{refused}");
     assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
@@ -261,7 +270,7 @@ async fn no_more_handoffs_are_open_than_allowed() {
     let handing = HandoffFixture::with(ScriptedHandoffTarget::default(), options).await;
     let open = handing.handoffs.chat(&handing.subject(), hello()).await.unwrap();
 
-    let refused = handing.decide().await.unwrap_err();
+    let refused = handing.continue_run().await.unwrap_err();
     drop(open);
 
     assert!(matches!(refused, HandoffError::Busy { .. }), "{refused}");
@@ -285,9 +294,14 @@ async fn an_answer_that_nobody_waits_for_any_more_ends_with_its_token() {
 }
 
 async fn a_caller_who_goes_away_during_the_end_loses_no_decision() {
-    let decision = json!({ "purpose": "choose", "by": "rule", "reason": "r", "input_hash": "00" });
+    let decision =
+        json!({ "purpose": "continue_run", "by": "rule", "reason": "r", "input_hash": "00" });
     let decisions = serde_json::from_value(json!([decision])).unwrap();
-    let done = ChatEvent::Done { usage: HandoffUsage::default(), decisions };
+    let done = ChatEvent::Done {
+        usage: HandoffUsage::default(),
+        decisions,
+        trace: cynode_domain::trace::TraceEvents::default(),
+    };
     let manager = ScriptedHandoffTarget {
         events: Mutex::new(vec![done]),
         ..ScriptedHandoffTarget::default()
@@ -315,7 +329,7 @@ async fn a_timeout_names_all_the_time_that_was_given() {
     )
     .await;
 
-    let refused = handing.decide().await.unwrap_err();
+    let refused = handing.continue_run().await.unwrap_err();
 
     assert!(matches!(refused, HandoffError::Timeout(reported) if reported == timeout), "{refused}");
 }
@@ -332,7 +346,7 @@ async fn what_is_handed_over_is_given_up_when_the_process_stops() {
         }
         background.finish(Duration::from_secs(20)).await
     };
-    let (refused, has_ended) = tokio::join!(handing.decide(), stop);
+    let (refused, has_ended) = tokio::join!(handing.continue_run(), stop);
 
     assert!(matches!(refused, Err(HandoffError::ConnectionLost(_))), "{refused:?}");
     assert!(has_ended);
@@ -341,7 +355,7 @@ async fn what_is_handed_over_is_given_up_when_the_process_stops() {
 
 async fn a_handoff_changes_nothing_that_calls_are_decided_by() {
     let manager = ScriptedHandoffTarget {
-        says: Mutex::new(vec![Ok(chosen())]),
+        says: Mutex::new(vec![Ok(retried())]),
         ..ScriptedHandoffTarget::default()
     };
     let handing = HandoffFixture::to(manager).await;
@@ -353,7 +367,7 @@ async fn a_handoff_changes_nothing_that_calls_are_decided_by() {
     };
     let before = revision().await;
 
-    handing.decide().await.unwrap();
+    handing.continue_run().await.unwrap();
 
     assert!(!handing.is_valid(&token_of(&handing.handed()[0])).await);
     assert_eq!(revision().await, before, "all caches would be reloaded");

@@ -22,6 +22,7 @@ mod messages;
 mod placement;
 mod planning;
 mod preferences;
+mod profiles;
 mod questions;
 mod registry;
 mod replanning;

@@ -11,7 +11,6 @@ use cynode_client::NodeKey;
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_execution::runs::RunQueries;
 use cynode_execution::{JobPlacer, JoinCredential, NodeService, TaskService, WorkflowService};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
@@ -19,6 +18,7 @@ use cynode_execution::{
 };
 use cynode_ops::sandboxes::Sandboxes;
 use cynode_resources::{BlobStore, NodeCaller, Signals};
+use cynode_runs::RunQueries;
 use cynode_store::Job;
 use cynode_testkit::query;
 use cynode_wire::handoff::HandoffKind;

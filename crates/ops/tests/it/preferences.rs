@@ -2,8 +2,8 @@
 
 use cynode_domain::ids::{GroupId, PreferenceId};
 use cynode_domain::preference::{Scope, ScopeKind, ValueType};
-use cynode_execution::{preferences::PreferenceError, preferences::PreferenceSubject};
 use cynode_resources::Caller;
+use cynode_resources::preferences::{PreferenceError, PreferenceSubject};
 use cynode_resources::settings::SettingError;
 use cynode_store::Preference;
 use cynode_wire::page::PageQuery;

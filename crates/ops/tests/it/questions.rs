@@ -3,8 +3,8 @@
 use cynode_domain::ids::{RunId, TaskId};
 use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
 use cynode_domain::run::RunState;
-use cynode_execution::Sweeper;
 use cynode_resources::Signals;
+use cynode_runs::Sweeper;
 use cynode_store::{Error, NewRunQuestion};
 use serde_json::json;
 

@@ -22,9 +22,10 @@ use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
     handoff::HandoffService, handoff::ProjectManager,
 };
-use cynode_execution::{runs::ActorKind, runs::RunOperations};
+use cynode_resources::ActorKind;
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::{Caller, Signals};
+use cynode_runs::RunOperations;
 use cynode_runtime::clock::SharedClock;
 use cynode_wire::findings::{CreateFinding, FindingView};
 use cynode_wire::handoff::HandoffKind;

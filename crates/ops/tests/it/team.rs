@@ -71,6 +71,7 @@ impl Team {
             session: None,
             origin: TokenOrigin::default(),
             job_agent: JobAgent::default(),
+            profile_id: None,
             expires_at: None::<chrono::DateTime<Utc>>,
         }
     }

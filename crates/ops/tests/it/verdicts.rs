@@ -20,8 +20,9 @@ use cynode_execution::{
     analyst::Analyst, analyst::AnalystError, analyst::AnalystOpinion, analyst::VerificationCase,
 };
 use cynode_execution::{findings::FindingError, findings::Source};
-use cynode_execution::{runs::ActorKind, runs::RunError, runs::RunOperations};
+use cynode_resources::ActorKind;
 use cynode_resources::Signals;
+use cynode_runs::{RunError, RunOperations};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::checks::StepChecksView;
 use cynode_wire::findings::{CreateFinding, FindingView};

@@ -3,11 +3,12 @@
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity};
 use cynode_domain::ids::{FindingId, JobId};
 use cynode_domain::status::{JobStatus, RunStatus, ShownTaskStatus};
-use cynode_execution::runs::RunError;
-use cynode_execution::{Sweeper, TaskError};
+use cynode_execution::TaskError;
 use cynode_execution::{findings::FindingError, findings::Source};
 use cynode_ops::memory::JobNoteError;
 use cynode_resources::{Caller, Signals};
+use cynode_runs::RunError;
+use cynode_runs::Sweeper;
 use cynode_wire::findings::CreateFinding;
 use cynode_wire::memory::AddNote;
 use cynode_wire::page::PageQuery;

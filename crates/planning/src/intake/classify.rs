@@ -12,7 +12,7 @@ use cynode_domain::work_kind::WorkKind;
 use super::reading::{Reading, Section};
 use super::{Ruling, Submission};
 use clauses::weigh_clauses;
-pub(super) use clauses::{has_request, has_strong_defect, is_request};
+pub(super) use clauses::{has_request, has_strong_defect, is_request, opens_with_verb};
 
 /// The most that the sentences after the title add to one kind.
 const MAX_BODY_WEIGHT: i32 = 30;
@@ -21,7 +21,7 @@ const CERTAIN_LEAD: i32 = 45;
 
 /// Classifies a submission.
 pub fn classify(submission: &Submission<'_>) -> Ruling<WorkKind> {
-    if submission.is_brief {
+    if submission.is_brief || cynode_fault::fault!("PMO-04") {
         let reason = "there is a project brief".to_owned();
         return Ruling { value: WorkKind::NewProject, is_certain: true, reason };
     }

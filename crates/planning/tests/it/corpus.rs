@@ -46,6 +46,7 @@ impl LabelledSubmission {
             has_brief: false,
             file_count,
             files: vec![],
+            is_analysed: false,
         })
     }
 }

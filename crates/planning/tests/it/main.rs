@@ -3,3 +3,4 @@
 mod accuracy;
 mod corpus;
 mod hostile;
+mod injections;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use cynode_domain::git::TaskRepository;
+use cynode_domain::git::{CommitSubject, TaskRepository};
 use cynode_domain::ids::TaskId;
 use cynode_execution::artifacts::{ArtifactError, DiffScope};
 use cynode_execution::tasks::{CreationHook, TaskError, task_event};
@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::Step;
 use crate::RequestError;
-use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH};
+use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, REVISE};
 
 /// The longest patch that is read.
 pub(super) const MAX_PATCH_BYTES: usize = 1024 * 1024;
@@ -34,26 +34,30 @@ impl Step<'_> {
                 self.create_child(CONTEXT, request).await
             }
             INTEGRATE => self.start_integration().await,
-            MERGE => self.start_merge().await,
-            PUSH => self.start_push().await,
+            MERGE => Box::pin(self.start_merge()).await,
+            PUSH => Box::pin(self.start_push()).await,
+            REVISE => Box::pin(self.start_revision()).await,
             other => Err(RequestError::Invalid(vec![format!("there is no step {other}")])),
         }
     }
 
-    /// What every child task of the request has.
+    /// What every child task of the request has. Each works in a checkout of its own and a push is safe to repeat, so
+    /// that an interrupted one starts again instead of asking.
     pub(super) fn child_request(&self, unit: &str) -> CreateTask {
         let task = &self.snapshot.task.spec;
         let number = self.snapshot.next_number(unit);
-        let repository = task
-            .options
-            .repository
-            .as_ref()
-            .map(|repository| TaskRepository { branch: None, ..repository.clone() });
+        let repository = task.options.repository.as_ref().map(|repository| TaskRepository {
+            branch: None,
+            commit_subject: commit_subject(unit, &task.prompt),
+            ..repository.clone()
+        });
         CreateTask {
             task_name: Some(format!("{}-{}-{number}", task.name, unit.replace(':', "-"))),
             project: Some(task.project.to_string()),
+            profile: task.profile_id.map(|profile| profile.to_string()),
             repository,
             max_attempts: Some(1),
+            retry_interrupted: true,
             ..CreateTask::default()
         }
     }
@@ -166,6 +170,8 @@ impl CreationHook for NewAttempt {
             task: self.task.spec.id,
             unit: self.unit.clone(),
             number: self.number,
+            // The database sets it.
+            sequence: 0,
             child: child.spec.id,
             outcome: None,
             created_at: child.spec.created_at,
@@ -197,4 +203,17 @@ fn to_task_error(error: WorkError) -> TaskError {
         | WorkError::Message(_)
         | WorkError::Page(_) => TaskError::Invalid(vec![error.to_string()]),
     }
+}
+
+/// The subject of the commits of a unit, such as `impl:api`, or of a step: what is asked for, with the part that it is.
+fn commit_subject(unit: &str, text: &str) -> Option<CommitSubject> {
+    let title = CommitSubject::from_text(text)?;
+    let title = title.as_str();
+    let subject = match unit.split_once(':') {
+        Some(("impl", "main")) | None => title.to_owned(),
+        Some((kind, "main")) => format!("{kind}: {title}"),
+        Some(("impl", component)) => format!("{component}: {title}"),
+        Some((kind, component)) => format!("{component} {kind}: {title}"),
+    };
+    CommitSubject::from_text(&subject)
 }

@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use super::Step;
 use super::review::implementation_index;
-use super::unit::blocking_finding;
+use super::sources::{blocking_finding, is_source_kind};
 use crate::RequestError;
 use crate::next_action::failures;
-use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, is_passed};
+use crate::remember::remember_failure;
+use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, REVISE, is_budget_stop, is_passed};
 
 /// The longest message that an attempt leaves.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -29,16 +30,22 @@ impl Step<'_> {
             return Ok(());
         };
         let unit = attempt.attempt.unit.clone();
+        if attempt.status == TaskStatus::Failed
+            && let Some(refused) = self.find_budget_stop(child).await?
+        {
+            return self.conclude_budget_stop(&attempt, &refused).await;
+        }
         match (unit.as_str(), attempt.status == TaskStatus::Completed) {
             (CONTEXT, true) => self.finish_attempt(&attempt, json!({ "result": "done" })).await,
             (MERGE, true) => Box::pin(self.conclude_merge(&attempt)).await,
             (INTEGRATE, true) => Box::pin(self.conclude_integration(&attempt)).await,
             (PUSH, true) => self.conclude_push(&attempt).await,
+            (REVISE, true) => Box::pin(self.conclude_revision(&attempt)).await,
             (INTEGRATE, false) if is_conflict(&attempt) && !self.has_merged_before() => {
                 let outcome = json!({ "result": "conflict", "message": message(&attempt) });
                 self.finish_attempt(&attempt, outcome).await
             }
-            (CONTEXT | INTEGRATE | MERGE | PUSH, false) => self.fail_step(&attempt).await,
+            (CONTEXT | INTEGRATE | MERGE | PUSH | REVISE, false) => self.fail_step(&attempt).await,
             (_, true) => Box::pin(self.conclude_unit(&attempt)).await,
             (_, false) => Box::pin(self.conclude_failed_unit(&attempt)).await,
         }
@@ -46,7 +53,7 @@ impl Step<'_> {
 
     /// Whether an agent resolved conflicts already.
     fn has_merged_before(&self) -> bool {
-        self.snapshot.attempts_at(MERGE).count() >= 2
+        self.snapshot.attempts_at(MERGE).filter(|merge| !is_budget_stop(merge)).count() >= 2
     }
 
     /// A unit whose child task completed: documents and code are checked for manipulation, reviews are read.
@@ -99,7 +106,7 @@ impl Step<'_> {
     }
 
     /// Signs of manipulation that no person accepted. Changes that cannot be read are a sign.
-    fn signs_of(&self, diff: Option<&TaskDiffView>) -> Vec<String> {
+    pub(super) fn signs_of(&self, diff: Option<&TaskDiffView>) -> Vec<String> {
         let mut signs: Vec<String> = match diff {
             None => vec!["its changes were not collected, so they were not checked".to_owned()],
             Some(diff) if diff.is_truncated => {
@@ -121,11 +128,16 @@ impl Step<'_> {
     }
 
     /// Resolved conflicts: what the agent changed beside them is looked at like any work.
-    async fn conclude_merge(self, attempt: &AttemptStatus) -> Result<(), RequestError> {
+    async fn conclude_merge(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
         let owner = self.owner().await?;
         let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
         let signs = self.signs_of(diff.as_ref());
         if signs.is_empty() {
+            if self.snapshot.request.state.fix.feedback.take().is_some() {
+                let note = "an agent corrected the merged result after its review";
+                self.snapshot.request.state.notes.push(note.to_owned());
+            }
+            self.snapshot.request.state.unit_failures.remove(MERGE);
             return self.finish_attempt(attempt, json!({ "result": "done" })).await;
         }
         let summary =
@@ -142,9 +154,9 @@ impl Step<'_> {
         let board = self.board()?;
         let Some(work) = implementation_index(board, index) else { return Ok(false) };
         let unit = board.unit(work);
-        let judged = attempt.attempt.created_at;
+        let judged = attempt.attempt.sequence;
         let accepted = self.snapshot.accepted_attempt(&unit.id);
-        let is_newer = accepted.is_some_and(|newest| newest.attempt.created_at > judged);
+        let is_newer = accepted.is_some_and(|newest| newest.attempt.sequence > judged);
         Ok(!is_passed(unit.status) || is_newer)
     }
 
@@ -164,7 +176,16 @@ impl Step<'_> {
     /// A failed test sends the implementation back; every other unit is started again.
     async fn conclude_failed_unit(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
         let index = self.board()?.find_unit(&attempt.attempt.unit)?;
-        let is_test = self.board()?.unit(index).kind == UnitKind::Test;
+        let unit = self.board()?.unit(index);
+        let is_test = unit.kind == UnitKind::Test;
+        // The agent of the next attempt resolves it, once: after that it is a failure as any other.
+        if is_conflict(attempt)
+            && is_source_kind(unit.kind)
+            && !self.snapshot.has_conflict(&unit.id)
+        {
+            let outcome = json!({ "result": "conflict", "message": message(attempt) });
+            return self.finish_attempt(attempt, outcome).await;
+        }
         if !is_test || attempt.status != TaskStatus::Failed {
             return self.fail_unit(attempt).await;
         }
@@ -250,7 +271,7 @@ impl Step<'_> {
         let reason = message(attempt);
         // Commands that fail once fail again; a push may meet another one.
         let is_repeated = match attempt.status {
-            TaskStatus::Failed => step == PUSH,
+            TaskStatus::Failed => step == PUSH || step == REVISE,
             // It ended well, but left nothing that can be used.
             TaskStatus::Completed => step == INTEGRATE,
             TaskStatus::Pending
@@ -260,15 +281,26 @@ impl Step<'_> {
         };
         let limit = if is_repeated { MAX_UNIT_FAILURES } else { 1 };
         if failed >= limit {
-            let question = Question {
+            let mut question = Question {
                 kind: QuestionKind::Approval,
                 text: format!("The step {step} failed. Try again?"),
                 about: vec![reason.clone()],
                 accepts: vec![ReplyForm::Retry, ReplyForm::No],
             };
+            if step == INTEGRATE && attempt.status == TaskStatus::Failed && self.may_fix_result() {
+                "The tests of the merged result fail. Have an agent correct it (yes, or text with a hint), run them again (retry), or give up (no)?"
+                    .clone_into(&mut question.text);
+                question.accepts.extend([ReplyForm::Yes, ReplyForm::Text]);
+            }
             self.set_question(QuestionSubject::UnitFailed { unit: step }, question);
         }
         self.finish_attempt(attempt, json!({ "result": "failed", "message": reason })).await
+    }
+
+    /// Whether an agent may correct the merged result once more.
+    fn may_fix_result(&self) -> bool {
+        let request = &self.snapshot.request;
+        request.state.fix.rounds < request.settings.max_review_rounds.max(1)
     }
 
     /// Records what came of an attempt, together with the changes of the request.
@@ -278,6 +310,8 @@ impl Step<'_> {
         outcome: Value,
     ) -> Result<(), RequestError> {
         let (child, now) = (attempt.attempt.child, self.service.clock.now());
+        let (task, unit) = (self.snapshot.task.clone(), attempt.attempt.unit.clone());
+        let number = attempt.attempt.number;
         let data = json!({
             "unit": attempt.attempt.unit, "attempt": attempt.attempt.number, "outcome": outcome,
             "waits": self.snapshot.request.question.is_some(),
@@ -285,6 +319,10 @@ impl Step<'_> {
         self.save_with("request.attempt_ended", data, move |tx| {
             Box::pin(async move {
                 tx.attempt_conclude(child, &outcome, now).await?;
+                if outcome["result"] == "failed" {
+                    let reason = outcome["message"].as_str().unwrap_or("no reason was given");
+                    remember_failure(tx, &task, &unit, number, reason, now).await?;
+                }
                 Ok(())
             })
         })

@@ -1,16 +1,17 @@
 //! Decides scope, workflow and components, and creates the units.
 
-use cynode_domain::project_context::ProjectContext;
+use cynode_domain::project_context::{ProjectAnalysis, ProjectContext};
 use cynode_domain::request::{Decided, DecisionAuthor};
 use cynode_domain::status::RequestPhase;
 use cynode_domain::work::{UnitKind, WorkComponent, order_components};
 use cynode_domain::work_kind::{WorkKind, WorkScope};
 use cynode_ops::work::{insert_plan, persist_board};
+use cynode_planning::context::CONTEXT_RULES;
 use cynode_planning::intake::{Submission, assess_scope};
 use cynode_planning::structured_context::summarize;
 use cynode_planning::workflow::{SelectedWorkflow, select_workflow};
 use cynode_store::WorkPlan;
-use cynode_wire::handoff::PlanWorkHandoff;
+use cynode_wire::handoff::{PlanWorkAnswer, PlanWorkHandoff};
 use serde_json::json;
 
 use super::Step;
@@ -20,6 +21,14 @@ use crate::RequestError;
 /// The name of the component of work that is not split.
 const SINGLE_COMPONENT: &str = "main";
 
+/// What the project manager, or the rules without one, decided.
+struct DecidedPlan {
+    scope: Decided<WorkScope>,
+    components: Vec<WorkComponent>,
+    /// What a model added to the context.
+    analysis: Option<ProjectAnalysis>,
+}
+
 impl Step<'_> {
     pub(super) async fn plan(mut self) -> Result<(), RequestError> {
         let state = &self.snapshot.request.state;
@@ -28,7 +37,13 @@ impl Step<'_> {
                 "the request has no kind or no context".to_owned(),
             ]));
         };
-        let (scope, components) = self.decide_plan(kind.value, &context).await?;
+        let DecidedPlan { scope, components, analysis } =
+            self.decide_plan(kind.value, &context).await?;
+        let analysed = analysis.map(|analysis| {
+            let mut context = context.clone();
+            context.add_analysis(analysis);
+            context
+        });
         let workflow = select_workflow(kind.value, scope.value, context.has_ui);
         let components = self.with_units(components, &workflow);
         order_components(&components).map_err(RequestError::Invalid)?;
@@ -36,8 +51,13 @@ impl Step<'_> {
             "scope": scope.value, "by": scope.by, "reason": scope.reason,
             "workflow": workflow.units, "workflow_reason": workflow.reason,
             "components": components.iter().map(|part| &part.name).collect::<Vec<_>>(),
+            "architecture": analysed.as_ref().map(|context| &context.architecture),
         });
         let request = &mut self.snapshot.request;
+        let tree = request.state.context_tree.clone();
+        if let Some(analysed) = &analysed {
+            request.state.context = Some(analysed.clone());
+        }
         request.state.scope = Some(scope);
         request.state.workflow = Some(Decided {
             value: workflow.units,
@@ -58,6 +78,10 @@ impl Step<'_> {
                 if let Some(board) = insert_plan(tx, &plan).await? {
                     persist_board(tx, &task, &board).await?;
                 }
+                if let (Some(tree), Some(context)) = (tree, analysed) {
+                    let project = task.spec.project;
+                    tx.project_context_put(project, &tree, CONTEXT_RULES, &context).await?;
+                }
                 Ok(())
             })
         })
@@ -68,7 +92,7 @@ impl Step<'_> {
         &self,
         kind: WorkKind,
         context: &ProjectContext,
-    ) -> Result<(Decided<WorkScope>, Vec<WorkComponent>), RequestError> {
+    ) -> Result<DecidedPlan, RequestError> {
         let given = self.snapshot.request.state.scope.clone();
         let text = &self.snapshot.task.spec.prompt;
         let labels = &self.snapshot.request.source.labels;
@@ -84,7 +108,8 @@ impl Step<'_> {
             Ok(answer) => {
                 let by = author(&answer.decisions, "assess_scope");
                 let scope = Decided { value: answer.scope, by, reason: answer.reason };
-                Ok((given.unwrap_or(scope), answer.components))
+                let PlanWorkAnswer { components, analysis, .. } = answer;
+                Ok(DecidedPlan { scope: given.unwrap_or(scope), components, analysis })
             }
             Err(error) if has_no_manager(&error) => {
                 let submission = Submission { text, labels, is_brief: false };
@@ -94,7 +119,8 @@ impl Step<'_> {
                     by: DecisionAuthor::Rule,
                     reason: ruling.reason,
                 };
-                Ok((given.unwrap_or(scope), vec![]))
+                let (components, analysis) = (vec![], None);
+                Ok(DecidedPlan { scope: given.unwrap_or(scope), components, analysis })
             }
             Err(error) => Err(error.into()),
         }

@@ -31,7 +31,7 @@ impl Step<'_> {
         let own = self.read_changes(&owner, child, DiffScope::Own).await?;
         if let Some(file) = own.as_ref().and_then(|own| own.changes.files.first()) {
             let fault = format!("it changed {}: a reviewer changes nothing", file.path);
-            return self.fail_review(attempt, fault).await;
+            return Box::pin(self.fail_review(attempt, fault)).await;
         }
         let text = self.read_artifact(&owner, child, REVIEW_FILE, MAX_REVIEW_BYTES).await?;
         let requirements = list_requirements(&self.snapshot.task.spec.prompt).len();
@@ -41,7 +41,7 @@ impl Step<'_> {
         };
         let report = match report {
             Ok(report) => report,
-            Err(fault) => return self.fail_review(attempt, fault).await,
+            Err(fault) => return Box::pin(self.fail_review(attempt, fault)).await,
         };
         self.snapshot.request.state.unit_failures.remove(&attempt.attempt.unit);
         let settings = self.snapshot.request.settings.clone();

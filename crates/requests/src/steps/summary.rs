@@ -1,7 +1,7 @@
 //! Ends a request: what was done, who decided what, what it was verified by, and what is left open.
 
 use cynode_domain::question::Reply;
-use cynode_domain::request::{Decided, QuestionSubject};
+use cynode_domain::request::{Decided, Delivery, QuestionSubject};
 use cynode_domain::status::{RequestPhase, TaskStatus};
 use cynode_domain::verification::VerificationStatus;
 use cynode_domain::work::UnitKind;
@@ -31,7 +31,7 @@ impl Step<'_> {
 
     /// A result is verified if the project's tests passed on it or a reviewer judged every requirement, and no person accepted
     /// open issues.
-    fn verification(&self) -> VerificationStatus {
+    pub(super) fn verification(&self) -> VerificationStatus {
         let is_reviewed =
             self.snapshot.board.as_ref().is_some_and(|board| {
                 board.units().iter().any(|unit| unit.kind == UnitKind::Review)
@@ -57,7 +57,7 @@ impl Step<'_> {
         request.settings.require_tests_pass && has_tests && is_integrated
     }
 
-    fn summarize(&self) -> String {
+    pub(super) fn summarize(&self) -> String {
         let state = &self.snapshot.request.state;
         let mut lines = vec![self.result_line()];
         lines.extend(decision_line("kind", state.kind.as_ref(), ToString::to_string));
@@ -102,6 +102,9 @@ impl Step<'_> {
         }
         match &request.state.delivery {
             Some(delivery) if delivery.head.is_none() => "nothing had to be changed".to_owned(),
+            Some(Delivery { pull_request: Some(url), .. }) => {
+                format!("delivered as pull request {url}")
+            }
             Some(delivery) if delivery.is_pushed => {
                 format!("delivered as branch {}", delivery.branch)
             }

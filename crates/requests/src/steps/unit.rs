@@ -1,9 +1,6 @@
 //! Starts an attempt at a unit: who works on it, with which prompt, on which changes, and what it must meet.
 
-use std::collections::BTreeSet;
-
 use cynode_domain::criteria::Criterion;
-use cynode_domain::ids::TaskId;
 use cynode_domain::plan::InputMode;
 use cynode_domain::project_context::ProjectContext;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
@@ -12,24 +9,25 @@ use cynode_domain::request::QuestionSubject;
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::WorkScope;
-use cynode_execution::artifacts::DiffScope;
 use cynode_ops::work::WorkBoard;
-use cynode_planning::assignment::{AgentAssignment, AgentRoster, BUILT_IN_AGENT};
+use cynode_planning::assignment::{AgentAssignment, BUILT_IN_AGENT, DEMO_AGENT};
 use cynode_planning::prompt::render_prompt;
 use cynode_planning::review::REVIEW_FILE;
 use cynode_planning::structured_context::{StructuredContext, UnitSubject, artifact_path};
-use cynode_resources::Caller;
 use cynode_store::WorkUnit;
-use cynode_wire::git::{GitSeverity, TaskDiffView};
 use cynode_wire::tasks::CreateTask;
 use serde_json::json;
 
 use super::Step;
+use super::delivery::NO_MARKERS;
+use super::sources::is_source_kind;
 use crate::RequestError;
 use crate::next_action::failures;
+use crate::remember::{Recalled, quote_documents, recall};
+use crate::snapshot::is_conflict_stop;
 
-/// The setting with the roster of agents.
-pub(crate) const ROSTER_SETTING: &str = "pm.agents";
+/// What the agent of a unit is told whose sources conflict.
+const RESOLVE_CONFLICTS: &str = "The changes that this work builds on conflict with each other. Files with conflicts contain markers (`<<<<<<<`, `=======`, `>>>>>>>`). Resolve every conflict first so that both changes are kept, and leave no marker.";
 
 impl Step<'_> {
     pub(super) async fn start_unit(mut self, unit: &str) -> Result<(), RequestError> {
@@ -45,17 +43,17 @@ impl Step<'_> {
         if row.kind == UnitKind::Test && !self.snapshot.request.settings.require_tests_pass {
             return self.approve_without_work(index, "tests are not required").await;
         }
-        if let Some(problem) = self.budget_problem().await? {
+        if let Some(problem) = self.budget_problem(unit).await? {
             return self.ask_about_budget(unit, problem).await;
         }
         let assignment = self.assign(&row, &context).await?;
-        let needs_model = row.kind != UnitKind::Test && assignment.profile == BUILT_IN_AGENT;
-        if needs_model && !self.has_model().await? {
-            return self.ask_without_model(&row).await;
+        if let Some(why) = self.find_missing_agent(&row, &assignment).await? {
+            return self.ask_without_agent(&row, why).await;
         }
         let owner = self.owner().await?;
-        let builds_on = self.sources_of(&owner, &row).await?;
-        let request = self.unit_request(&row, &context, &assignment, builds_on);
+        let builds_on = self.with_changes(&owner, self.snapshot.unit_sources(&row)).await?;
+        let recalled = self.recall(&row).await?;
+        let request = self.unit_request(&row, &context, &assignment, builds_on, recalled);
         if let Some(board) = &mut self.snapshot.board
             && board.unit(index).status != Status::InProgress
         {
@@ -69,7 +67,7 @@ impl Step<'_> {
         context.ok_or_else(|| RequestError::Invalid(vec!["the project was not read".to_owned()]))
     }
 
-    async fn assign(
+    pub(super) async fn assign(
         &self,
         unit: &WorkUnit,
         context: &ProjectContext,
@@ -81,19 +79,26 @@ impl Step<'_> {
             .scope
             .as_ref()
             .map_or(WorkScope::Medium, |scope| scope.value);
-        let setting = self.service.store.read(|tx| {
-            Box::pin(async move {
-                let found = tx.setting_get(ROSTER_SETTING).await?;
-                Ok::<_, RequestError>(found.map(|setting| setting.value))
-            })
-        });
-        let roster =
-            setting.await?.and_then(|value| serde_json::from_value::<AgentRoster>(value).ok());
-        let mut assigned = roster.unwrap_or_default().assign(unit.kind, scope, context.kind);
+        let roster = self.service.load_roster().await?;
+        let mut assigned = roster.assign(unit.kind, scope, context.kind);
         if let Some(profile) = &self.snapshot.request.settings.agent {
             assigned.profile.clone_from(profile);
         }
         Ok(assigned)
+    }
+
+    /// Why no agent can work on a unit; `None` if one can.
+    pub(super) async fn find_missing_agent(
+        &self,
+        unit: &WorkUnit,
+        assignment: &AgentAssignment,
+    ) -> Result<Option<&'static str>, RequestError> {
+        Ok(match (assignment.profile.as_str(), unit.kind) {
+            (_, UnitKind::Test) => None,
+            (DEMO_AGENT, UnitKind::Review) => Some("a script cannot review"),
+            (BUILT_IN_AGENT, _) if !self.has_model().await? => Some("no model is configured"),
+            _ => None,
+        })
     }
 
     /// Whether a model provider is configured that the built-in agent can use.
@@ -105,40 +110,12 @@ impl Step<'_> {
         Ok(providers.await?.iter().any(|provider| provider.is_enabled))
     }
 
-    /// Why no further attempt may start; `None` if the budget covers it. Calls of unknown price count as not covered.
-    async fn budget_problem(&self) -> Result<Option<String>, RequestError> {
-        let Some(budget) = self.snapshot.request.settings.budget_micros else { return Ok(None) };
-        let all = self.snapshot.task_ids();
-        let sums = self.service.store.read(move |tx| {
-            Box::pin(async move { Ok::<_, RequestError>(tx.inference_sums_of(&all).await?) })
-        });
-        let sums = sums.await?;
-        let dollars = format!("${}.{:02}", budget / 1_000_000, budget % 1_000_000 / 10_000);
-        Ok(if sums.unpriced > 0 {
-            Some(format!(
-                "{} model calls have no known price, so the budget of {dollars} cannot be kept. Go on without it?",
-                sums.unpriced
-            ))
-        } else if sums.cost_micro_usd >= budget {
-            Some(format!("The budget of {dollars} is spent. Grant the same amount again?"))
-        } else {
-            None
-        })
-    }
-
-    async fn ask_about_budget(mut self, unit: &str, text: String) -> Result<(), RequestError> {
-        let question = Question {
-            kind: QuestionKind::Approval,
-            text,
-            about: vec![format!("next: {unit}")],
-            accepts: vec![ReplyForm::Yes, ReplyForm::No],
-        };
-        self.set_question(QuestionSubject::Budget {}, question);
-        self.save_question().await
-    }
-
-    /// Without a model a person reviews, or provides one.
-    async fn ask_without_model(mut self, unit: &WorkUnit) -> Result<(), RequestError> {
+    /// Without an agent a person reviews, or provides one.
+    pub(super) async fn ask_without_agent(
+        mut self,
+        unit: &WorkUnit,
+        why: &str,
+    ) -> Result<(), RequestError> {
         if unit.kind == UnitKind::Review {
             let mut about = vec![format!(
                 "`cynork pm diff {}` shows the changes",
@@ -148,7 +125,7 @@ impl Step<'_> {
             let question = Question {
                 kind: QuestionKind::Approval,
                 text: format!(
-                    "No model is configured to review {}. Approve it (yes), or say what to change (text)?",
+                    "No agent reviews {}: {why}. Approve it (yes), or say what to change (text)?",
                     unit.component
                 ),
                 about,
@@ -165,7 +142,7 @@ impl Step<'_> {
             let question = Question {
                 kind: QuestionKind::Clarification,
                 text: format!(
-                    "No model is configured, so the built-in agent cannot work on {}. Add one (`cynork models add-provider`), or name another agent (`cynork pm submit --agent`), then retry.",
+                    "No agent can work on {}: {why}. Add a model (`cynork models add-provider`), or name another agent (`cynork pm submit --agent`), then retry.",
                     unit.id
                 ),
                 about: vec![],
@@ -196,76 +173,41 @@ impl Step<'_> {
         self.save("request.unit_approved", data).await
     }
 
-    /// The child tasks whose changes a unit starts from: units before it, components it depends on, its own last attempt.
-    async fn sources_of(
-        &self,
-        owner: &Caller,
-        unit: &WorkUnit,
-    ) -> Result<Vec<String>, RequestError> {
-        let Some(board) = &self.snapshot.board else { return Ok(vec![]) };
-        let component = board.components().iter().find(|part| part.name == unit.component);
-        let needed: BTreeSet<&str> =
-            component.into_iter().flat_map(|part| &part.dependencies).map(String::as_str).collect();
-        let is_source = |other: &&WorkUnit| {
-            is_source_kind(other.kind)
-                && (needed.contains(other.component.as_str())
-                    || (other.component == unit.component && other.kind < unit.kind))
-        };
-        let mut children: Vec<TaskId> = board
-            .units()
-            .iter()
-            .filter(is_source)
-            .filter_map(|other| self.snapshot.accepted_attempt(&other.id))
-            .map(|attempt| attempt.attempt.child)
-            .collect();
-        if is_source_kind(unit.kind) {
-            children.extend(self.snapshot.newest_attempt(&unit.id).map(|own| own.attempt.child));
-        }
-        self.with_changes(owner, children).await
+    /// What the project remembers and what its documents say that fits a unit.
+    pub(super) async fn recall(&self, unit: &WorkUnit) -> Result<Recalled, RequestError> {
+        let task = self.snapshot.task.clone();
+        let about = format!("{} {}", unit.component, task.spec.prompt);
+        let knowledge = quote_documents(self.service.knowledge.as_ref(), &task, &about).await;
+        let read = self
+            .service
+            .store
+            .read(move |tx| Box::pin(async move { recall(tx, &task, &about).await }));
+        Ok(Recalled { memory: read.await?, knowledge })
     }
 
-    /// Those of the tasks that changed something.
-    pub(super) async fn with_changes(
-        &self,
-        owner: &Caller,
-        children: Vec<TaskId>,
-    ) -> Result<Vec<String>, RequestError> {
-        let mut found = vec![];
-        for child in children {
-            let diff = self.read_changes(owner, child, DiffScope::All).await?;
-            let is_usable = |diff: &TaskDiffView| {
-                diff.changes.head != diff.changes.base && blocking_finding(diff).is_none()
-            };
-            if diff.as_ref().is_some_and(is_usable) {
-                found.push(child.to_string());
-            }
-        }
-        Ok(found)
-    }
-
-    fn unit_request(
+    pub(super) fn unit_request(
         &self,
         unit: &WorkUnit,
         context: &ProjectContext,
         assignment: &AgentAssignment,
         builds_on: Vec<String>,
+        recalled: Recalled,
     ) -> CreateTask {
         let base = CreateTask { builds_on, ..self.child_request(&unit.id) };
         if unit.kind == UnitKind::Test {
             let commands =
                 context.build_commands.iter().chain(&context.test_commands).cloned().collect();
-            return CreateTask {
-                input_mode: InputMode::Commands,
-                commands,
-                retry_interrupted: true,
-                ..base
-            };
+            return CreateTask { input_mode: InputMode::Commands, commands, ..base };
         }
         let prompt = render_prompt(
             unit.kind,
             &unit.component,
             assignment,
-            &self.structured_context(unit, context),
+            &StructuredContext {
+                memory: recalled.memory,
+                knowledge: recalled.knowledge,
+                ..self.structured_context(unit, context)
+            },
         );
         let is_tested = self.snapshot.request.settings.require_tests_pass
             && unit.kind == UnitKind::Implementation;
@@ -280,12 +222,27 @@ impl Step<'_> {
         }
         let expected_outputs =
             if unit.kind == UnitKind::Review { vec![REVIEW_FILE.to_owned()] } else { vec![] };
+        if assignment.profile == DEMO_AGENT {
+            return CreateTask {
+                input_mode: InputMode::Commands,
+                commands: vec![demo_command(unit.kind)],
+                acceptance_criteria,
+                ..base
+            };
+        }
+        // What it builds on conflicts: its agent resolves that first.
+        let mark_conflicts = is_source_kind(unit.kind) && self.snapshot.has_conflict(&unit.id);
+        if mark_conflicts {
+            acceptance_criteria.push(Criterion::CommandSucceeds { command: NO_MARKERS.to_owned() });
+        }
         CreateTask {
             input_mode: InputMode::Agent,
             prompt,
             acceptance_criteria,
             expected_outputs,
+            mark_conflicts,
             agent: Some(assignment.profile.clone()),
+            model_hint: Some(assignment.model_hint.clone()),
             ..base
         }
     }
@@ -304,29 +261,33 @@ impl Step<'_> {
         };
         let request = &self.snapshot.task.spec.prompt;
         let feedback = unit.revision_feedback.clone().filter(|_| unit.revision_count > 0);
+        let (recovery, advice) = self.recovery(&unit.id);
         StructuredContext {
             revision_feedback: feedback
                 .and_then(|value| serde_json::from_value::<ReviewFeedback>(value).ok()),
-            recovery: self.recovery(&unit.id),
+            recovery,
+            advice,
             answers: self.answers_about(&unit.id),
+            people_comments: self.comments_for(&unit.id),
             ..StructuredContext::for_unit(request, context, subject)
         }
     }
 
-    /// What the last failed attempt left; the third attempt reduces the scope.
-    fn recovery(&self, unit: &str) -> Option<String> {
+    /// What the last failed attempt left, and how to go on; the third attempt reduces the scope.
+    fn recovery(&self, unit: &str) -> (Option<String>, Option<String>) {
         let failed = failures(&self.snapshot, unit);
-        if failed == 0 {
-            return None;
-        }
-        let outcome = self.snapshot.newest_attempt(unit)?.attempt.outcome.as_ref()?;
-        let message = outcome["message"].as_str().unwrap_or("it failed");
-        let advice = if failed == 1 {
-            "Its changes are in the working directory: go on from there."
-        } else {
-            "Reduce the scope: do the smallest part that meets the requirements, and leave out what is optional."
+        let newest = self.snapshot.newest_attempt(unit);
+        let advice = match failed {
+            0 if newest.is_some_and(is_conflict_stop) => RESOLVE_CONFLICTS,
+            0 => return (None, None),
+            1 => "Its changes are in the working directory: go on from there.",
+            _ => {
+                "Reduce the scope: do the smallest part that meets the requirements, and leave out what is optional."
+            }
         };
-        Some(format!("{message}\n{advice}"))
+        let outcome = newest.and_then(|newest| newest.attempt.outcome.as_ref());
+        let message = outcome.and_then(|outcome| outcome["message"].as_str());
+        (Some(message.unwrap_or("it failed").to_owned()), Some(advice.to_owned()))
     }
 
     /// What people said about a unit.
@@ -335,7 +296,7 @@ impl Step<'_> {
         let is_about = |subject: &QuestionSubject| match subject {
             QuestionSubject::UnitFailed { unit: about } => about == unit,
             QuestionSubject::Intake {} => true,
-            QuestionSubject::Budget {}
+            QuestionSubject::Budget { .. }
             | QuestionSubject::Phase {}
             | QuestionSubject::Review { .. }
             | QuestionSubject::ReviewCap { .. } => false,
@@ -350,15 +311,10 @@ impl Step<'_> {
     }
 }
 
-/// Whether other units build on the changes of such a unit. Reviews and tests change nothing that is delivered.
-pub(super) const fn is_source_kind(kind: UnitKind) -> bool {
-    matches!(kind, UnitKind::Spec | UnitKind::Design | UnitKind::Implementation)
-}
-
-/// The finding that forbids to use changes.
-pub(super) fn blocking_finding(diff: &TaskDiffView) -> Option<String> {
-    let found =
-        diff.changes.findings.iter().find(|finding| finding.severity == GitSeverity::Block)?;
-    let path = found.path.as_deref().unwrap_or("the changes");
-    Some(format!("{path}: {}", found.message))
+/// Runs the script of the repository that takes the place of an agent.
+fn demo_command(kind: UnitKind) -> String {
+    let path = format!(".cynode/demo/{kind}.sh");
+    format!(
+        "test -f {path} || {{ echo 'the demo agent runs {path} of the repository, which does not exist' >&2; exit 1; }}; sh {path}"
+    )
 }

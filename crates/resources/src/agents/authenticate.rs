@@ -75,7 +75,12 @@ async fn load_agent_identity(
     let end = Some(token.expires_at);
     let groups = groups::load_group_ids(tx, user.id).await?;
     let known = identity(Principal::Agent(agent), token.id, user, groups, token.binding, end);
-    Ok(Some(AgentIdentity { origin: token.origin, job_agent: token.job_agent, ..known }))
+    Ok(Some(AgentIdentity {
+        origin: token.origin,
+        job_agent: token.job_agent,
+        profile_id: token.profile_id,
+        ..known
+    }))
 }
 
 async fn load_user_identity(
@@ -126,6 +131,7 @@ pub fn identity(
         session: bound.session,
         origin: TokenOrigin::default(),
         job_agent: JobAgent::default(),
+        profile_id: None,
         expires_at,
     }
 }

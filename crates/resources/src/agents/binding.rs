@@ -4,10 +4,11 @@
 //! to each other, and with a run or a job also their task and project. An id of
 //! another user is rejected with the same message as an id that does not exist.
 
-use cynode_domain::ids::{JobId, ProjectId, RunId, SessionId, TaskId, UserId};
+use cynode_domain::ids::{JobId, ProfileId, ProjectId, RunId, SessionId, TaskId, UserId};
 use cynode_store::{AgentToken, TokenBinding, Tx};
 
 use super::AgentTokenError;
+use crate::projects;
 
 /// Completes the binding with the ids that follow from it; fails if an id is not the user's or if
 /// two ids do not belong together.
@@ -47,6 +48,29 @@ pub(super) async fn resolve_binding(
         check_session(tx, user, id).await?;
     }
     Ok(bound)
+}
+
+/// The profile of a token: that of its task, else the default profile of its project, else that of the user's default
+/// project.
+pub(super) async fn resolve_profile(
+    tx: &mut Tx,
+    user: UserId,
+    token: &AgentToken,
+) -> Result<ProfileId, AgentTokenError> {
+    if let Some(task) = token.binding.task {
+        let task = tx.task_get(task).await?.filter(|task| task.spec.created_by == user);
+        let task = task.ok_or_else(|| invalid_binding("task_id is not a task of that user"))?;
+        if let Some(profile) = task.spec.profile_id {
+            let is_kept = tx.profile_hold(profile).await?;
+            let fault = "the profile of the task was deleted: start a new task";
+            return if is_kept { Ok(profile) } else { Err(invalid_binding(fault)) };
+        }
+    }
+    let project = match token.binding.project {
+        Some(project) => project,
+        None => projects::load_or_create_default_project(tx, user, token.created_at).await?.id,
+    };
+    Ok(ProfileId::default_of(project))
 }
 
 /// Whether the run of a stored token is a run of the token's task. Earlier versions stored a run

@@ -74,6 +74,7 @@ impl AgentTokens {
             binding: binding_from_view(request.binding),
             origin,
             job_agent: JobAgent::default(),
+            profile_id: None,
             name: request.name.trim().to_owned(),
             created_by: caller.user,
             created_at: now,
@@ -174,6 +175,8 @@ async fn insert_token(
         tx.job_expect_signs(job).await?;
         token.job_agent = register_agent(tx, task, job, agent, token.created_at).await?;
     }
+    let profile = binding::resolve_profile(tx, user.id, &token).await?;
+    token.profile_id = Some(profile);
     tx.agent_token_insert(&token).await?;
     Ok(token)
 }
@@ -203,6 +206,7 @@ fn agent_token_view(token: AgentToken) -> AgentTokenView {
             job_id: bound.job,
             session_id: bound.session,
         },
+        profile_id: token.profile_id,
         agent_role: agent.role.map(|role| role.to_string()),
         work_unit_id: agent.work_unit,
         profile,

@@ -1,18 +1,19 @@
 //! Creating, updating and deleting skills.
 
 use cynode_domain::ids::{GroupId, SkillId, UserId};
-use cynode_domain::skill::{Category, SkillScope, scan_skill};
+use cynode_domain::skill::SkillScope;
 use cynode_store::{Skill, Tx};
-use cynode_wire::skills::{CreateSkill, MAX_CONTENT_BYTES, MAX_NAME_CHARS, SkillView, UpdateSkill};
-use serde_json::Value;
+use cynode_wire::skills::{
+    CreateSkill, MAX_CONTENT_BYTES, MAX_NAME_CHARS, MAX_REASON_CHARS, SkillView, UpdateSkill,
+};
 
-use super::{SkillError, Skills, find_skill, release_skill, sha256, skill_view};
+use super::{
+    SkillError, Skills, find_skill, history, quarantine, release_skill, scanner, sha256, skill_view,
+};
 use crate::secrets::RedactSecrets as _;
 use crate::{Caller, groups, projects};
 
 const MAX_SKILLS: i64 = 200;
-/// Setting with additional phrases to reject: lists of phrases, by category.
-const PHRASES_SETTING: &str = "skills.scan.phrases";
 
 impl Skills {
     /// Creates a skill owned by the caller.
@@ -50,6 +51,8 @@ impl Skills {
                         return Err(SkillError::Invalid(rule));
                     }
                     tx.skill_insert(&new).await?;
+                    history::record(tx, &new, None).await?;
+                    quarantine::record_passed(tx, &new).await?;
                     Ok(skill_view(new))
                 })
             })
@@ -64,10 +67,16 @@ impl Skills {
         request: UpdateSkill,
     ) -> Result<SkillView, SkillError> {
         let (caller, now) = (caller.clone(), self.clock.now());
+        let reason = request.reason.clone().redact_secrets();
+        if reason.as_ref().is_some_and(|reason| reason.chars().count() > MAX_REASON_CHARS) {
+            let rule = format!("a reason has at most {MAX_REASON_CHARS} characters");
+            return Err(SkillError::Invalid(rule));
+        }
         self.store
             .write(move |tx| {
                 Box::pin(async move {
                     let old = find_editable(tx, &caller, id).await?;
+                    history::keep(tx, &old).await?;
                     if old.owner.is_none() && !keeps_name_and_scope(&old, &request) {
                         let rule = "the name and the scope of the system skill cannot be changed";
                         return Err(SkillError::Invalid(rule.to_owned()));
@@ -97,6 +106,8 @@ impl Skills {
                     if !tx.skill_update(&new).await? {
                         return Err(SkillError::Conflict);
                     }
+                    history::record(tx, &new, reason).await?;
+                    quarantine::record_passed(tx, &new).await?;
                     Ok(skill_view(new))
                 })
             })
@@ -111,9 +122,13 @@ impl Skills {
                 Box::pin(async move {
                     let old = find_editable(tx, &caller, id).await?;
                     if old.owner.is_none() {
+                        history::keep(tx, &old).await?;
                         let new = Skill { version: old.version + 1, ..release_skill(now) };
-                        let is_written = tx.skill_update(&new).await?;
-                        return if is_written { Ok(()) } else { Err(SkillError::Conflict) };
+                        if !tx.skill_update(&new).await? {
+                            return Err(SkillError::Conflict);
+                        }
+                        let reason = "reset to the text of the release".to_owned();
+                        return history::record(tx, &new, Some(reason)).await;
                     }
                     if tx.skill_delete(id).await? { Ok(()) } else { Err(SkillError::NotFound(id)) }
                 })
@@ -123,7 +138,11 @@ impl Skills {
 }
 
 /// Loads a skill that the caller may change: their own, or any for administrators.
-async fn find_editable(tx: &mut Tx, caller: &Caller, id: SkillId) -> Result<Skill, SkillError> {
+pub(super) async fn find_editable(
+    tx: &mut Tx,
+    caller: &Caller,
+    id: SkillId,
+) -> Result<Skill, SkillError> {
     let skill = find_skill(tx, caller, id).await?;
     match skill.owner {
         Some(owner) if caller.may_see(owner) => Ok(skill),
@@ -190,26 +209,14 @@ async fn resolve_group(
 
 /// Rejects a text that the skill scan flags.
 async fn scan_content(tx: &mut Tx, content: &str) -> Result<(), SkillError> {
-    let settings = tx.setting_list(PHRASES_SETTING, None, 1).await?;
-    let setting = settings.into_iter().find(|setting| setting.key == PHRASES_SETTING);
-    let phrases = setting.map_or(Some(vec![]), |setting| parse_phrases(&setting.value));
-    // Fail closed: a malformed setting must not disable the administrator's phrases.
-    let phrases = phrases.ok_or_else(|| {
-        let rule = "an object of lists of phrases by category";
-        SkillError::Invalid(format!("the setting {PHRASES_SETTING} must be {rule}"))
-    })?;
-    scan_skill(content, &phrases).map_err(SkillError::Hostile)
-}
-
-fn parse_phrases(value: &Value) -> Option<Vec<(Category, String)>> {
-    let mut all = vec![];
-    for (category, phrases) in value.as_object()? {
-        let category: Category = category.parse().ok()?;
-        for phrase in phrases.as_array()? {
-            all.push((category, phrase.as_str()?.to_owned()));
-        }
+    let scanner = scanner::load(tx).await?;
+    if cynode_fault::fault!("PMA-17") {
+        return Ok(());
     }
-    Some(all)
+    match scanner.scan(content).into_iter().next() {
+        Some(finding) => Err(SkillError::Hostile(finding)),
+        None => Ok(()),
+    }
 }
 
 fn validate_skill(name: &str, content: &str) -> Result<(), SkillError> {

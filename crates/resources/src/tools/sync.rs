@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ServerId, ToolId};
 use cynode_domain::policy::ToolScope;
-use cynode_store::{McpServer, McpToolDefinition, StoredTool, Tx};
+use cynode_store::{McpServer, McpToolDefinition, NewEvent, StoredTool, Tx};
+use serde_json::json;
 use tracing::warn;
 
 use super::definition::fingerprint;
@@ -161,13 +162,14 @@ async fn persist_observed_tools(
         }
         let name = format!("{}.{name}", server.slug);
         changed |= match known.remove(&name) {
-            Some(tool) => update_observed(tx, tool, definition, now).await?,
+            Some(tool) => update_observed(tx, &server, tool, definition, now).await?,
             None if is_name_taken(tx, Some(server.id), &name).await? => false,
             None => {
                 let mut tool = new_tool(name, Some(server.id), server.scope, definition, now);
                 if server.listed_at.is_some() {
                     warn!(tool.name = %tool.name, "new tool, approval required");
                     tool.approved_sha256.clear();
+                    append_review_event(tx, &server, &tool.name, "new").await?;
                 }
                 tx.tool_insert(&tool).await?;
                 true
@@ -188,8 +190,28 @@ async fn persist_observed_tools(
     Ok(changed)
 }
 
+/// Appends the event that a tool waits for approval.
+async fn append_review_event(
+    tx: &mut Tx,
+    server: &McpServer,
+    tool: &str,
+    change: &str,
+) -> Result<(), ToolError> {
+    let event = NewEvent {
+        kind: "tool.changed",
+        owner: Some(server.owner),
+        project: None,
+        task: None,
+        run: None,
+        job: None,
+        data: json!({ "tool": tool, "server": server.slug, "change": change }),
+    };
+    Ok(tx.event_append(&event).await?)
+}
+
 async fn update_observed(
     tx: &mut Tx,
+    server: &McpServer,
     tool: StoredTool,
     definition: McpToolDefinition,
     now: DateTime<Utc>,
@@ -200,6 +222,7 @@ async fn update_observed(
     }
     if tool.approved_sha256 != definition_sha256 {
         warn!(tool.name = %tool.name, "tool definition changed, approval required");
+        append_review_event(tx, server, &tool.name, "changed").await?;
     }
     let tool = StoredTool { definition, definition_sha256, present: true, updated_at: now, ..tool };
     tx.tool_update(&tool).await?;

@@ -15,6 +15,8 @@ fn spec() -> AgentJobSpec {
         protocol_version: PROTOCOL_VERSION.to_owned(),
         job_id: ID.parse().unwrap(),
         task_id: ID.parse().unwrap(),
+        trace_id: None,
+        profile_id: None,
         execution_mode: ExecutionMode::AgentInference,
         constraints: AgentConstraints {
             max_runtime_seconds: 600,

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use cynode_domain::trace::{TraceEvent, TraceEventKind, TraceField, TraceStop};
 use cynode_testkit::provider::Answer;
 use cynode_wire::agent_jobs::{AgentFailureCode, AgentJobResult, AgentJobStatus, StopCondition};
 use serde_json::json;
@@ -35,6 +36,38 @@ async fn the_last_step_ends_the_job() {
 }
 
 #[tokio::test]
+async fn the_trace_of_a_job_has_its_steps_in_order_and_the_reason_for_stopping() {
+    let trace = "0193a4b2-0000-7000-8000-00000000000a";
+    let mut job = TestJob::with_script([command("echo 1"), command("echo 2"), command("echo 3")]);
+    job.spec["constraints"]["max_steps"] = json!(2);
+    job.spec["trace_id"] = json!(trace);
+    let profile = "0193a4b2-0000-7000-8000-00000000000b";
+    job.spec["profile_id"] = json!(profile);
+
+    let events = job.run().await.trace.into_events();
+
+    assert!(events.iter().all(|event| event.trace.to_string() == trace), "{events:?}");
+    let in_profile = |event: &TraceEvent| event.profile.is_some_and(|it| it.to_string() == profile);
+    assert!(events.iter().all(in_profile), "{events:?}");
+    let entries: Vec<_> =
+        events.iter().map(|event| (event.entry.kind, event.entry.step_index)).collect();
+    let expected = [
+        (TraceEventKind::ExecutionStarted, None),
+        (TraceEventKind::StepStarted, Some(0)),
+        (TraceEventKind::StepFinished, Some(0)),
+        (TraceEventKind::StepStarted, Some(1)),
+        (TraceEventKind::StepFinished, Some(1)),
+        (TraceEventKind::ExecutionStopped, None),
+    ];
+    assert_eq!(entries, expected);
+    assert_eq!(events[5].entry.stop, Some(TraceStop::MaxSteps));
+    for finished in [&events[2], &events[4]] {
+        let tool = finished.entry.fields.get(TraceField::Tool);
+        assert_eq!(tool, Some(&"run_command".into()), "{events:?}");
+    }
+}
+
+#[tokio::test]
 async fn time_ends_a_command_and_a_slow_model() {
     for answer in [command("sleep 1000"), Answer::no_response()] {
         let mut job = TestJob::with_script([answer]);
@@ -46,6 +79,8 @@ async fn time_ends_a_command_and_a_slow_model() {
         assert_eq!((result.status, result.stop), (AgentJobStatus::Timeout, StopCondition::Time));
         assert_eq!(result.failure_code, Some(AgentFailureCode::Timeout));
         assert!(start.elapsed() < Duration::from_secs(30));
+        let last = result.trace.events().last().unwrap().entry.stop;
+        assert_eq!(last, Some(TraceStop::Time));
         // The command that was cut off is in the result.
         assert!(result.steps.iter().all(|step| step.action == "run_command" && !step.is_success));
     }

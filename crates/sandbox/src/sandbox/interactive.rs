@@ -82,6 +82,7 @@ impl Sandbox {
             action: Action::Command { line: String::new() },
             limits: program.limits,
             attachments: vec![],
+            trace: None,
             incarnation: None,
             repository: None,
             push: None,

@@ -96,6 +96,7 @@ fn run_probe_job(
         action: Action::Command { line: "true".to_owned() },
         limits: Limits { timeout_s: 10, ..Limits::default() },
         attachments: vec![],
+        trace: None,
         incarnation: None,
         repository: None,
         push: None,

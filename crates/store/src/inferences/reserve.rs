@@ -8,6 +8,7 @@
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
+use cynode_domain::ids::TaskId;
 
 use super::{CALL, InferenceCall, call_params};
 use crate::store::StoreBackend;
@@ -21,6 +22,8 @@ pub struct SpendingLimits {
     pub since: Option<(DateTime<Utc>, i64)>,
     /// For all calls of the call's run.
     pub run: Option<i64>,
+    /// For all calls of a request and its child tasks.
+    pub request: Option<(TaskId, i64)>,
 }
 
 /// Serialises reservations on PostgreSQL, so that each sees the sums of those before it.
@@ -30,7 +33,8 @@ static RESERVE: LazyLock<String> = LazyLock::new(|| {
     let columns = CALL.split(',').count();
     let values: Vec<String> = (1..=columns).map(|number| format!("${number}")).collect();
     let first = columns + 1;
-    let [most, since, most_of_run, run, cost] = [0, 1, 2, 3, 4].map(|n| format!("${}", first + n));
+    let [most, since, most_of_run, run, cost, most_of_request, request] =
+        [0, 1, 2, 3, 4, 5, 6].map(|n| format!("${}", first + n));
     format!(
         "INSERT INTO brain_calls ({CALL}) SELECT {}
          WHERE ({most} /*pg ::bigint */ IS NULL OR {cost} /*pg ::bigint */ +
@@ -39,6 +43,10 @@ static RESERVE: LazyLock<String> = LazyLock::new(|| {
          AND ({most_of_run} /*pg ::bigint */ IS NULL OR {cost} +
              (SELECT coalesce(sum(cost_micro_usd), 0) FROM brain_calls
               WHERE run_id = {run} /*pg ::uuid */) <= {most_of_run})
+         AND ({most_of_request} /*pg ::bigint */ IS NULL OR {cost} +
+             (SELECT coalesce(sum(cost_micro_usd), 0) FROM brain_calls
+              WHERE task_id IN (SELECT id FROM tasks WHERE id = {request} /*pg ::uuid */
+                  OR parent_task_id = {request})) <= {most_of_request})
          ON CONFLICT (id) DO NOTHING",
         values.join(", "),
     )
@@ -58,7 +66,10 @@ impl Store {
         let cost = call.cost_micro_usd.unwrap_or(0);
         let (since, most) = limits.since.unzip();
         let of_run: [Param; 3] = [limits.run.into(), call.run.into(), cost.into()];
-        params.extend([Param::from(most), since.into()].into_iter().chain(of_run));
+        let (request, most_of_request) = limits.request.unzip();
+        let of_request: [Param; 2] = [most_of_request.into(), request.into()];
+        params
+            .extend([Param::from(most), since.into()].into_iter().chain(of_run).chain(of_request));
         match &self.0 {
             StoreBackend::Postgres(postgres) => {
                 check_params(&params)?;

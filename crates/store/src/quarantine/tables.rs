@@ -2,11 +2,12 @@
 
 use crate::{
     Error, agent_checkpoints, agent_profiles, agent_tokens, artifacts, audit, capability_leases,
-    changes, chat, chat_records, credentials, decisions, events, findings, groups, inferences,
-    job_memory, jobs, join_tokens, leases, mcp_servers, mcp_tools, model_providers, nodes,
-    preferences, projects, questions, report_claims, rules, run_control, run_overview, sandboxes,
-    schedule_runs, schedules, sessions, settings, skills, task_agents, tasks, users, verdicts,
-    work_requests, work_units, workflow,
+    changes, chat, chat_records, credentials, decisions, dependencies, events, findings, forges,
+    groups, inferences, job_memory, jobs, join_tokens, knowledge_documents, leases, mcp_servers,
+    mcp_tools, model_providers, nodes, notices, preferences, profiles, project_memory, projects,
+    questions, report_claims, rules, run_control, run_overview, sandboxes, schedule_runs,
+    schedules, sessions, settings, skills, task_agents, tasks, traces, unit_attempts, users,
+    verdicts, work_requests, work_units, workflow,
 };
 use cynode_sql::Param;
 use cynode_sql::Row;
@@ -116,11 +117,12 @@ tables! {
     CREDENTIALS = "api_credentials" [Uuid "id"] => credentials::credential;
     DECISIONS = "pm_decisions" [Uuid "id"] => decisions::decision;
     DEPENDENCIES = "task_dependencies" [Uuid "task_id", Uuid "depends_on_task_id"]
-        => tasks::dependency;
+        => dependencies::dependency;
     EFFECTS = "workflow_effects" [Uuid "run_id", Text "key"] => workflow::effect;
     EGRESS_DECISIONS = "egress_audit" [Uuid "id"] => inferences::decision;
     EVENTS = "events" [Int "seq"] => events::event;
     FINDINGS = "verification_findings" [Uuid "id"] => findings::finding;
+    FORGES = "project_forges" [Uuid "id"] => forges::forge;
     GROUPS = "user_groups" [Uuid "id"] => groups::group;
     HISTORY = "workflow_history" [Uuid "run_id", Int "sequence"] => workflow::transition;
     INFERENCES = "brain_calls" [Uuid "id"] => inferences::call;
@@ -128,13 +130,18 @@ tables! {
     JOB_OUTPUTS = "job_outputs" [Uuid "job_id", Text "path"] from artifacts::OUTPUT, "o."
         => artifacts::output;
     JOB_MEMORY = "job_memory" [Uuid "job_id", Text "key"] => job_memory::note;
+    KNOWLEDGE_DOCUMENTS = "knowledge_documents" [Uuid "id"] => knowledge_documents::document;
     JOIN_TOKENS = "node_join_tokens" [Uuid "id"] => join_tokens::join_token;
     LEASE_KEYS = "lease_keys" [Text "id"] => capability_leases::lease_key;
     LEASES = "task_workflow_leases" [Uuid "task_id"] from leases::LEASE, "" => leases::lease;
     MEMBERS = "user_group_members" [Uuid "group_id", Uuid "user_id"] => groups::membership;
     NODES = "nodes" [Uuid "id"] from nodes::NODE, "n." => nodes::node;
+    NOTICE_CHANNELS = "notice_channels" [Uuid "id"] => notices::channel;
+    NOTICE_DELIVERIES = "notice_deliveries" [Uuid "id"] => notices::delivery;
     PREFERENCES = "preference_entries" [Uuid "id"] => preferences::preference;
     PREFERENCE_CHANGES = "preference_audit_log" [Uuid "id"] => changes::preference_change;
+    PROFILES = "profiles" [Uuid "id"] => profiles::profile;
+    PROJECT_MEMORY = "project_memory" [Uuid "id"] => project_memory::entry;
     PROJECTS = "projects" [Uuid "id"] => projects::project;
     PROVIDERS = "model_providers" [Text "name"] => model_providers::provider;
     QUESTIONS = "run_questions" [Uuid "run_id", Text "key"] => questions::run_question;
@@ -154,9 +161,10 @@ tables! {
     TASK_AGENTS = "task_agents" [Uuid "id"] => task_agents::agent;
     THREADS = "chat_threads" [Uuid "id"] from chat::THREAD, "t." => chat::thread;
     TOOLS = "mcp_tools" [Uuid "id"] => mcp_tools::tool;
+    TRACE_EVENTS = "trace_events" [Uuid "id"] => traces::trace_event;
     USERS = "users" [Uuid "id"] => users::user;
     UNIT_ATTEMPTS = "unit_attempts" [Uuid "task_id", Text "unit_id", Int "number"]
-        from work_requests::ATTEMPT, "a." => work_requests::attempt;
+        from unit_attempts::ATTEMPT, "a." => unit_attempts::attempt;
     WORK_PLANS = "work_plans" [Uuid "task_id"] => work_units::plan;
     WORK_REQUESTS = "work_requests" [Uuid "task_id"] => work_requests::request;
     WORK_UNITS = "work_units" [Uuid "task_id", Text "unit_id"] => work_units::unit;

@@ -39,7 +39,9 @@ fn fill(is_sqlite: bool) -> String {
     let of_task = id("i % 20000 + 1");
     format!(
         "INSERT INTO users {n_users} SELECT {one}, 'u' || i, {no}, {yes}, {t}, {t} FROM n;
-         INSERT INTO projects {n_users}
+         INSERT INTO projects
+             (id, slug, display_name, description, owner_id, is_default, is_active, created_at, updated_at)
+         {n_users}
          SELECT {one}, 'p' || i, 'P', '', {one}, {no}, {yes}, {t}, {t} FROM n;
          INSERT INTO tasks (id, created_by, project_id, name, status, closed, input_mode, prompt,
              commands, acceptance_criteria, options, created_at, updated_at)
@@ -101,6 +103,10 @@ async fn streams_and_lists_read_what_they_give_out_and_nothing_else() {
                 assert!(plan.contains("AND txid=? AND seq>?"), "{plan}");
             }
         }
+
+        // None of the other events is read to find those that notify people.
+        let plan = read_tx!(store, tx => tx.notice_events_plan().await);
+        assert_indexed(&plan, "events_notable");
 
         let project = Some(ProjectId::from(id(1)));
         let all = || TaskFilter { limit: 50, ..TaskFilter::default() };

@@ -51,6 +51,13 @@ macro_rules! conformance_tests {
 }
 
 conformance_tests! {
+    traces {
+        events_read_back_in_order_and_to_their_user_only,
+        a_repeated_event_is_stored_once_and_old_ones_are_deleted,
+        a_trace_has_the_rows_of_its_runs_and_of_no_other,
+        the_counts_of_a_trace_do_not_depend_on_the_limit,
+        traces_are_listed_by_their_newest_run,
+    }
     users {
         a_user_is_found_by_id_and_by_handle,
         a_taken_handle_is_a_duplicate,
@@ -97,6 +104,11 @@ conformance_tests! {
         owners_of_schedules_take_turns_however_many_runs_one_of_them_has,
         the_tasks_of_a_schedules_run_are_made_by_one_of_many,
         times_ahead_that_are_skipped_are_counted,
+    }
+    project_contexts {
+        a_context_is_found_by_its_project_tree_and_rules_only,
+        the_contexts_of_a_project_that_were_used_last_stay,
+        a_context_that_is_too_long_is_not_stored,
     }
     projects {
         a_project_reads_back_as_it_was_made,
@@ -294,9 +306,25 @@ conformance_tests! {
         a_profile_continues_the_revisions_of_a_deleted_one,
         the_newest_canary_run_of_a_revision_admits_a_node_or_not,
     }
+    profiles {
+        a_profile_is_found_in_its_own_project_only,
+        a_project_has_one_default_profile_that_stays,
+        a_profile_is_replaced_by_its_next_revision_alone,
+        deleting_a_profile_revokes_its_tokens_and_no_others,
+        a_profile_is_in_use_until_its_tasks_have_ended,
+    }
+    project_memory {
+        an_entry_reads_back_in_its_own_profile_only,
+        a_rule_writes_once_in_a_profile,
+        an_entry_is_replaced_by_its_next_revision_in_its_profile_alone,
+        entries_go_with_their_profile,
+        entries_are_paged_newest_first_by_kind,
+    }
     skills {
         a_skill_is_replaced_by_its_next_version_only,
         a_reader_finds_own_skills_those_of_own_projects_and_global_ones,
+        versions_of_a_skill_stay_until_they_are_pruned_or_it_is_deleted,
+        a_verdict_counts_for_its_text_and_its_rules_only,
     }
     findings {
         a_finding_reads_back_as_it_was_written,

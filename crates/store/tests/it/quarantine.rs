@@ -10,6 +10,7 @@ use cynode_domain::job::Limits;
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::rules::RuleSubject;
 use cynode_domain::preference::Scope;
+use cynode_domain::project_context::{ProjectContext, TreeId};
 use cynode_domain::schedule::{SchedulePayload, ScheduleTiming};
 use cynode_store::*;
 use cynode_testkit::{TestDatabase, postgres_database, query, sqlite_database};
@@ -59,6 +60,7 @@ fn seed(text: &str, is_sqlite: bool, number: u32) -> String {
         ("{thread}", shared(7).to_string()),
         ("{schedule}", shared(8).to_string()),
         ("{group}", shared(9).to_string()),
+        ("{profile}", shared(10).to_string()),
         ("{yes}", if is_sqlite { "1" } else { "true" }.to_owned()),
         ("{no}", if is_sqlite { "0" } else { "false" }.to_owned()),
         ("{b}", if is_sqlite { format!("x'0{number}'") } else { format!("'\\x0{number}'") }),
@@ -203,6 +205,12 @@ lists! {
     "auth_audit_log" ("success", Sqlite("id")) KEY => |tx| tx.auth_event_list(10).await;
     "skills" ("scope", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.skill_list(&SkillFilter { owner: Some(user()), limit: 10, ..SkillFilter::default() }).await;
+    "profiles" ("spec", Both("'{\"tools\":1}'", "id")) KEY =>
+        |tx| tx.profile_list(shared(2).into()).await;
+    "project_memory" ("kind", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.memory_list_all(shared(10).into()).await;
+    "knowledge_documents" ("kind", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.knowledge_document_list(shared(10).into(), &DocumentSelection::default(), None, 10).await;
     "projects" ("owner_id", Sqlite("id")) KEY => |tx| tx.project_list(None, None, 10).await;
     "events" ("data", Sqlite("seq")) "1" =>
         |tx| tx.event_list(EventCursor::default(), EventFilter::default(), 10).await;
@@ -225,6 +233,7 @@ lists! {
         |tx| tx.question_list_overdue(10).await;
     "run_acts" ("verb", Both(ODD_WORD, "id")) KEY => |tx| tx.run_action_list(run(), 0, 9).await;
     "pm_decisions" ("project_id", Sqlite("id")) KEY => |tx| tx.decision_list(task(), 10).await;
+    "trace_events" ("kind", Both(ODD_WORD, "id")) KEY => |tx| tx.trace_event_list(&events_of_trace()).await;
     "brain_calls" ("outcome", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.inference_list(&InferenceFilter::default(), None, 10).await;
     "egress_audit" ("decision", Both(ODD_WORD, "id")) KEY =>
@@ -245,10 +254,19 @@ lists! {
         format!("{}/not an id", shared(9)) => |tx| tx.membership_list().await;
     "runs" ("status", Both(ODD_WORD, "id")) KEY =>
         |tx| tx.run_page(&RunFilter { limit: 10, ..RunFilter::default() }).await;
+    "notice_deliveries" ("status", Both(ODD_WORD, "id")) KEY => |tx| tx.notice_list(&deliveries()).await;
+    "notice_channels" ("kind", Both(ODD_WORD, "id")) KEY =>
+        |tx| tx.notice_channel_list(None).await;
+    "project_forges" ("settings", Both("'{}'", "id")) KEY =>
+        |tx| tx.forge_list(shared(2).into()).await;
     "work_requests" ("phase", Both(ODD_WORD, "task_id")) KEY =>
         |tx| tx.request_list(&RequestFilter { limit: 10, ..RequestFilter::default() }).await;
     "tasks" ("options", Both("'{}'", "id")) KEY =>
         |tx| tx.task_list(&TaskFilter { limit: 10, ..TaskFilter::default() }).await;
+}
+
+fn deliveries() -> DeliveryFilter {
+    DeliveryFilter { owner: user(), channel: None, status: None, before: None, limit: 10 }
 }
 
 /// Tables without a list that skips rows: they are read by key, counted, or read as a whole that every row decides.
@@ -256,19 +274,33 @@ const NOT_LISTED: &[&str] = &[
     "blob_directory",
     "blob_groups",
     "edge_audit_chains",
+    "forge_deliveries",
     "job_logs",
     "job_outputs",
+    "knowledge_index",
+    "knowledge_index_config",
+    "knowledge_index_data",
+    "knowledge_index_docsize",
+    "knowledge_index_idx",
+    "knowledge_passages",
+    "knowledge_terms",
+    "knowledge_totals",
     "mcp_audit_anchors",
     "mcp_audit_chains",
     "mcp_tool_call_outcomes",
+    "notice_cursor",
     "password_credentials",
     "policy_revision",
+    "project_contexts",
     "quarantined_rows",
     "refresh_sessions",
     "sandbox_execs",
     "sandboxes",
     "schedule_run_tasks",
     "schema_version",
+    "sealed_values",
+    "skill_scans",
+    "skill_versions",
     "spent_refresh_tokens",
     "storage_usage",
     "task_dependencies",
@@ -293,6 +325,36 @@ async fn every_table_is_listed_with_a_row_that_cannot_be_read_or_named_as_never_
     known.sort_unstable();
 
     assert_eq!(found, known, "a new table needs a line in one of the two");
+}
+
+/// A cache needs no quarantine: a row that cannot be read is as good as none, and the next one replaces it.
+#[tokio::test]
+async fn a_cached_context_that_cannot_be_read_is_none_until_it_is_replaced() {
+    for database in [sqlite_database(), postgres_database().await] {
+        let store = seeded(&database).await;
+        let project = ProjectId::from(shared(2));
+        let tree: TreeId = "ab".repeat(20).parse().unwrap();
+        let context: ProjectContext = serde_json::from_value(json!({
+            "kind": "unknown", "architecture": "a bell", "has_tests": false, "has_ci": false,
+            "has_ui": false, "has_brief": false, "file_count": 1,
+        }))
+        .unwrap();
+        for is_damaged in [true, false] {
+            let (of, new) = (tree.clone(), context.clone());
+            write_tx!(store, tx => tx.project_context_put(project, &of, 1, &new).await);
+            if is_damaged {
+                execute(&database.url, "UPDATE project_contexts SET context = '{}'").await;
+            }
+            let of = tree.clone();
+            let found = read_tx!(store, tx => tx.project_context_get(project, &of, 1).await);
+            assert_eq!(found.is_none(), is_damaged);
+        }
+        assert_eq!(read_tx!(store, tx => tx.quarantine_count().await), 0);
+    }
+}
+
+fn events_of_trace() -> TraceFilter {
+    TraceFilter { trace: shared(4).into(), owner: None, limit: 10 }
 }
 
 fn messages() -> MessageFilter {

@@ -10,7 +10,6 @@ use cynode_domain::question::Question;
 use cynode_domain::report::AgentReport;
 use cynode_domain::suspension::{IfInterrupted, SuspensionReason};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{DecisionRecord, EvidenceChanges};
 
@@ -335,45 +334,6 @@ impl From<IfInterrupted> for ContinueWith {
 pub struct ContinueAnswer {
     /// The decision.
     pub with: ContinueWith,
-    /// Reason, in words.
-    pub reason: String,
-    /// Decisions made.
-    #[serde(default)]
-    pub decisions: Vec<DecisionRecord>,
-}
-
-/// One option.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Choice {
-    /// Key of the option.
-    pub key: String,
-    /// Description of the option.
-    pub text: String,
-}
-
-/// `POST /v1/handoff/decide`: makes a choice that depends on preferences. The first option is the default.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct DecideHandoff {
-    /// The question.
-    pub question: String,
-    /// The options; at least one.
-    pub choices: Vec<Choice>,
-    /// Known facts.
-    #[serde(default)]
-    pub facts: Value,
-    /// Preference key that decides it, if its value is one of the options.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preference: Option<String>,
-}
-
-/// The answer to [`DecideHandoff`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct DecideAnswer {
-    /// Key of the chosen option.
-    pub choice: String,
     /// Reason, in words.
     pub reason: String,
     /// Decisions made.

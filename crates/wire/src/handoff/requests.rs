@@ -1,6 +1,6 @@
 //! Handoffs about submitted work: its kind, and its plan.
 
-use cynode_domain::project_context::ProjectContext;
+use cynode_domain::project_context::{ProjectAnalysis, ProjectContext};
 use cynode_domain::work::WorkComponent;
 use cynode_domain::work_kind::{WorkKind, WorkScope};
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,9 @@ pub struct PlanWorkAnswer {
     /// Why, in one or two sentences.
     pub reason: String,
     pub components: Vec<WorkComponent>,
+    /// What a model added to the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<ProjectAnalysis>,
     #[serde(default)]
     pub decisions: Vec<DecisionRecord>,
 }

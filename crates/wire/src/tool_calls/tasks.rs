@@ -95,6 +95,10 @@ pub struct DbTaskCreate {
     /// The id of the project; the caller's default project when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
+    /// The profile of the project, by name; an agent's own, or the default one of the project, when absent.
+    #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     #[serde(flatten)]
     pub task: NewTask,
     /// Acceptance criteria.
@@ -140,6 +144,7 @@ impl From<DbTaskCreate> for CreateTask {
     fn from(call: DbTaskCreate) -> Self {
         Self {
             project: call.project_id.map(|project| project.to_string()),
+            profile: call.profile,
             acceptance_criteria: call.acceptance_criteria,
             expected_outputs: call.expected_outputs,
             depends_on: call.depends_on,

@@ -9,7 +9,7 @@ use super::tool_calls;
 /// Limit and default of the text of a document, in characters.
 pub const MAX_FETCHED_CHARS: usize = 200_000;
 pub const DEFAULT_FETCHED_CHARS: usize = 20_000;
-const MAX_URL_CHARS: usize = 2048;
+pub(super) const MAX_URL_CHARS: usize = 2048;
 
 tool_calls! {
     WebFetch => "web.fetch",

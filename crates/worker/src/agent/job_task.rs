@@ -6,6 +6,8 @@ use std::time::Duration;
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField, TraceStop};
+use cynode_runtime::trace_recorder::log_event;
 use cynode_sandbox::job_dir::{JobDir, JobDirError, StopRequest};
 use cynode_sandbox::remove::remove_tree;
 use cynode_sandbox::sandbox::{JobWatch, end_follow_ups, node_outcome, resolve_outcome};
@@ -14,6 +16,7 @@ use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::Assignment;
 use tokio::sync::oneshot;
 
+use super::agent_result::send_trace;
 use super::artifacts::UploadOutcome;
 use super::canary::{CanaryEnding, CanaryOrigin, CanaryRun, report_canary};
 use super::{
@@ -114,6 +117,8 @@ async fn report_rejected(context: &DaemonContext, job: JobId, error: JobDirError
         error @ (JobDirError::Exists | JobDirError::NoWorkspace) => error.to_string(),
     };
     tracing::error!(job.id = %job, reason, "job rejected");
+    let error = TraceEntry::new(TraceEventKind::Error).with(TraceField::ErrorKind, "job_rejected");
+    log_event(None, TraceActor::Worker, &error);
     let ending = Ending::NotStarted { reason: format!("the node cannot accept it: {reason}") };
     let truncated = Truncated::default();
     let result = JobResult { ending, stdout: String::new(), stderr: String::new(), truncated };
@@ -220,6 +225,8 @@ async fn follow_and_deliver(
     canary: Option<Arc<CanaryRun>>,
 ) {
     metrics::gauge!("cynode_node_jobs_running").increment(1);
+    let trace = dir.spec().ok().and_then(|spec| spec.assignment.trace);
+    log_event(trace, TraceActor::Worker, &TraceEntry::new(TraceEventKind::ExecutionStarted));
     let mut logs = logs::LogUploader::new(job, dir);
     tokio::select! {
         () = watch.wait_ended() => {}
@@ -232,8 +239,8 @@ async fn follow_and_deliver(
     context.jobs.mark_ended(job);
     match outcome {
         Ok(outcome) => {
-            let how = outcome.ending.describe();
-            tracing::info!(job.id = %job, ending = how, "job ended");
+            tracing::info!(job.id = %job, "job ended");
+            log_event(trace, TraceActor::Worker, &job_stopped(&outcome.ending));
             deliver_result(context, job, dir, &outcome, logs, canary.as_deref()).await;
             discard_job_dir(context, job, dir).await;
         }
@@ -243,6 +250,28 @@ async fn follow_and_deliver(
                 "job outcome unknown, left for the next start"
             );
         }
+    }
+}
+
+/// The end of a job for the log. Texts of the ending are not in it: they may be those of people.
+fn job_stopped(ending: &Ending) -> TraceEntry {
+    let (stop, outcome) = match ending {
+        Ending::Exited { code: 0 } => (TraceStop::GoalMet, "exited"),
+        Ending::Exited { .. } => (TraceStop::StepFailed, "exited"),
+        Ending::TimedOut => (TraceStop::Time, "timed_out"),
+        Ending::LimitReached { .. } => (TraceStop::Budget, "limit_reached"),
+        Ending::Canceled => (TraceStop::Canceled, "canceled"),
+        Ending::Interrupted { .. } => (TraceStop::Failed, "interrupted"),
+        Ending::NotStarted { .. } => (TraceStop::Failed, "not_started"),
+    };
+    let entry = TraceEntry::execution_stopped(stop).with(TraceField::Outcome, outcome);
+    match ending {
+        Ending::Exited { code } => entry.with(TraceField::ExitCode, *code),
+        Ending::TimedOut
+        | Ending::LimitReached { .. }
+        | Ending::Canceled
+        | Ending::Interrupted { .. }
+        | Ending::NotStarted { .. } => entry,
     }
 }
 
@@ -278,6 +307,7 @@ async fn deliver_result(
         ending = deliver => result.ending = ending,
         () = context.jobs.wait_stop_requested(job, cancels) => result.ending = Ending::Canceled,
     }
+    send_trace(context, job, dir).await;
     send_result(context, job, &result).await;
 }
 

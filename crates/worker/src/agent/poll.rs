@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField};
+use cynode_runtime::trace_recorder::log_event;
 use cynode_sandbox::job_dir::StopRequest;
 use cynode_wire::nodes::{Poll, PollView};
 
@@ -13,6 +15,12 @@ use crate::machine_load::read_machine_load;
 const WAIT_MS: u32 = 20_000;
 /// Delay before a request is repeated whose response changed nothing: it would be answered at once.
 const REPEAT_DELAY: Duration = Duration::from_millis(200);
+
+fn orchestrator_connected() -> TraceEntry {
+    TraceEntry::new(TraceEventKind::BackendConnected)
+        .with(TraceField::Backend, "orchestrator")
+        .with(TraceField::BackendPurpose, "jobs")
+}
 
 /// Polls until the orchestrator rejects the join, which is permanent. A node that was accepted before,
 /// or that holds jobs, keeps retrying.
@@ -29,8 +37,8 @@ pub(super) async fn run_poll_loop(context: &Arc<DaemonContext>) -> OrchestratorC
         };
         match answer {
             Ok(view) => {
-                if !std::mem::replace(&mut is_reachable, true) {
-                    tracing::info!("orchestrator reachable again");
+                if !std::mem::replace(&mut is_reachable, true) || !was_accepted {
+                    log_event(None, TraceActor::Worker, &orchestrator_connected());
                 }
                 was_accepted = true;
                 context.readiness.set_ready();

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField};
 use cynode_runtime::failpoint;
+use cynode_runtime::trace_recorder::log_event;
 use tokio::time::{Instant, sleep};
 
 use super::graph::GraphNode;
@@ -151,7 +153,10 @@ pub async fn drive<S: Send + Sync + 'static>(
             is_last: next.is_none(),
         };
         failpoint::hit("node_done", station.name);
-        journal.save_transition(&transition).await?;
+        let saved = journal.save_transition(&transition).await;
+        if !cynode_fault::fault!("WFL-04") {
+            saved?;
+        }
         failpoint::hit("node_saved", station.name);
         log_transition(&transition);
         answers.clear();
@@ -175,7 +180,10 @@ fn handle_node_error<S: Send + Sync + 'static>(
         WorkflowNodeError::Transient(reason)
         | WorkflowNodeError::BadOutput(reason)
         | WorkflowNodeError::Denied(reason) => {
-            tracing::warn!(node, %reason, "node failed");
+            // The reason may quote people; it is on record with the run.
+            tracing::warn!(node, class = ?class, attempts, "node failed");
+            let error = TraceEntry::new(TraceEventKind::Error).with(TraceField::ErrorKind, node);
+            log_event(None, TraceActor::Coordinator, &error);
             graph
                 .take_failure_edge(state, NodePermanentFailure { node, reason, class, attempts })
                 .map_err(|NodePermanentFailure { node, reason, .. }| DriveError::Stuck {

@@ -102,7 +102,7 @@ impl<'a> NodeContext<'a> {
         F: Future<Output = Result<T, WorkflowNodeError>> + Send,
     {
         let key = format!("{}/{key}", self.scope);
-        if !self.answers.0.contains_key(&key) {
+        if !self.answers.0.contains_key(&key) || cynode_fault::fault!("WFL-11") {
             let value = serde_json::to_value(effect.await?).map_err(|error| {
                 WorkflowNodeError::Denied(format!(
                     "the answer of {key} cannot be recorded: {error}"

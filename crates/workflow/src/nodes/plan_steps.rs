@@ -9,7 +9,9 @@ use std::sync::Arc;
 use cynode_domain::job::Action;
 use cynode_domain::plan::{self, InputMode, NeedsPlanner, Plan, Step};
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField, TraceStop};
 use cynode_domain::workflow_state::{RunTaskRequest, SharedPart, WorkflowState};
+use cynode_runtime::trace_recorder::log_event;
 use cynode_wire::planning::{PlanRun, PlanningView};
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
@@ -33,10 +35,14 @@ impl WorkflowNode for PlanStepsNode {
         cx: &mut NodeContext<'_>,
         request: Self::Input,
     ) -> Result<Plan, WorkflowNodeError> {
+        log_event(None, TraceActor::Planner, &TraceEntry::new(TraceEventKind::PlanStarted));
         let plan = match plan_by_rule(&request, request.mode, &request.prompt, &request.commands) {
             Ok(plan) => plan,
             Err(NeedsPlanner) => self.plan_prose(cx, &request).await?,
         };
+        let finished = TraceEntry::plan_finished(TraceStop::GoalMet);
+        let finished = finished.with(TraceField::Steps, plan.steps.len());
+        log_event(None, TraceActor::Planner, &finished);
         if request.approve_plan {
             require_approval(cx, &plan)?;
         }

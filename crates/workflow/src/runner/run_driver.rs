@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField, TraceStop};
 use cynode_runtime::shutdown::Shutdown;
+use cynode_runtime::trace_recorder::log_event;
 use cynode_wire::workflow::{GrantView, Outcome, ReleaseLease};
 use tokio::time::{sleep, timeout};
 use tracing::Instrument;
@@ -52,6 +54,8 @@ impl<W: RunnableWorkflow> RunDriver<W> {
             "run", %trace_id, task.id = %lease.task_id, run.id = %run_id, lease.epoch = lease.epoch
         );
         metrics::gauge!("cynode_runner_runs_active").increment(1.0);
+        let started = TraceEntry::new(TraceEventKind::ExecutionStarted);
+        span.in_scope(|| log_event(None, TraceActor::Coordinator, &started));
         self.drive_under_lease().instrument(span).await;
         metrics::gauge!("cynode_runner_runs_active").decrement(1.0);
     }
@@ -67,13 +71,13 @@ impl<W: RunnableWorkflow> RunDriver<W> {
             biased;
             lost = lease_renewal::renew_until_lost(&*self.orchestrator, lease, &kept) => {
                 tracing::warn!(task.id = %lease.task_id, reason = %lost, "lease lost");
-                count_outcome("lease_lost");
+                count_end("lease_lost", TraceStop::Canceled);
                 LeaseDisposition::LetExpire
             }
             ended = self.drive_graph(Arc::clone(&kept)) => self.report_outcome(ended),
             () = grace => {
                 tracing::info!(task.id = %lease.task_id, "run suspended between checkpoints");
-                count_outcome("put_down");
+                count_end("put_down", TraceStop::Canceled);
                 LeaseDisposition::Release
             }
         };
@@ -118,29 +122,29 @@ impl<W: RunnableWorkflow> RunDriver<W> {
             Ok(DriveOutcome::Finished(state)) => {
                 let failed = state.finish().is_some_and(|f| f.outcome == Outcome::Failed);
                 let outcome = if failed { "failed" } else { "completed" };
-                count_outcome(outcome);
+                count_end(outcome, if failed { TraceStop::StepFailed } else { TraceStop::GoalMet });
                 tracing::info!(task.id = %task, outcome, "run finished");
                 LeaseDisposition::LetExpire
             }
             Ok(DriveOutcome::Paused) => {
                 tracing::info!(task.id = %task, "run suspended at a checkpoint");
-                count_outcome("put_down");
+                count_end("put_down", TraceStop::Canceled);
                 LeaseDisposition::Release
             }
             Err(RunHalt::Stopped(stopped @ (DriveError::Cancelled | DriveError::LeaseLost))) => {
                 tracing::warn!(task.id = %task, reason = %stopped, "lease lost");
-                count_outcome("lease_lost");
+                count_end("lease_lost", TraceStop::Canceled);
                 LeaseDisposition::LetExpire
             }
             Err(RunHalt::Stopped(DriveError::NeedsAnswer(ask))) => {
                 let node = &ask.node;
                 tracing::info!(task.id = %task, node, "run waiting for an answer");
-                count_outcome("asks");
+                count_end("asks", TraceStop::PersonNeeded);
                 LeaseDisposition::LetExpire
             }
             Err(RunHalt::Stopped(DriveError::WaitingFor(what))) => {
                 tracing::info!(task.id = %task, waiting_for = what, "run waiting");
-                count_outcome("waits");
+                count_end("waits", TraceStop::Canceled);
                 LeaseDisposition::Wait { what }
             }
             Err(RunHalt::Unresumable(error)) => {
@@ -148,14 +152,17 @@ impl<W: RunnableWorkflow> RunDriver<W> {
                 let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
                 let reason = format!("{error}{cause}");
                 tracing::error!(task.id = %task, reason, "run cannot be resumed by this runner");
-                count_outcome("put_down");
+                log_error("not_resumable");
+                count_end("put_down", TraceStop::Canceled);
                 LeaseDisposition::Suspend { reason, needs: error.required_graph_version() }
             }
             Err(RunHalt::Stopped(
                 stopped @ (DriveError::Rejected(_) | DriveError::Stuck { .. }),
             )) => {
-                tracing::error!(task.id = %task, reason = %stopped, "run stuck");
-                count_outcome("stuck");
+                // The reason may quote people; it is on record with the run.
+                tracing::error!(task.id = %task, "run stuck");
+                log_error("stuck");
+                count_end("stuck", TraceStop::Failed);
                 LeaseDisposition::Suspend { reason: stopped.to_string(), needs: None }
             }
         }
@@ -173,6 +180,14 @@ impl<W: RunnableWorkflow> RunDriver<W> {
     }
 }
 
-fn count_outcome(outcome: &'static str) {
+/// Counts and records why this process drives a run no further. The trace is that of the run's span.
+fn count_end(outcome: &'static str, stop: TraceStop) {
     metrics::counter!("cynode_runner_runs_total", "outcome" => outcome).increment(1);
+    let stopped = TraceEntry::execution_stopped(stop).with(TraceField::Outcome, outcome);
+    log_event(None, TraceActor::Coordinator, &stopped);
+}
+
+fn log_error(kind: &'static str) {
+    let error = TraceEntry::new(TraceEventKind::Error).with(TraceField::ErrorKind, kind);
+    log_event(None, TraceActor::Coordinator, &error);
 }

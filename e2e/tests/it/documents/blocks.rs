@@ -9,6 +9,8 @@ pub(super) enum BlockMark {
     Stop,
     /// Expected output.
     Expect(String),
+    /// The exit code of its commands.
+    Exit(i32),
 }
 
 /// A block of commands.
@@ -90,6 +92,7 @@ fn parse_mark(text: &str) -> Option<BlockMark> {
         None if text == "stop" => Some(BlockMark::Stop),
         // A skipped block needs a reason.
         Some(("skip", reason)) if !reason.trim().is_empty() => Some(BlockMark::Skip),
+        Some(("exit", code)) => code.parse().ok().map(BlockMark::Exit),
         Some(("expect", text)) if !text.is_empty() => Some(BlockMark::Expect(text.to_owned())),
         Some(_) | None => None,
     }

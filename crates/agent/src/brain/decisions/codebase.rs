@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::project_context::ProjectAnalysis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -34,6 +35,13 @@ pub struct ProjectSketch {
     pub has_tests: bool,
     /// Whether it has continuous integration.
     pub has_ci: bool,
+}
+
+impl From<ProjectSketch> for ProjectAnalysis {
+    fn from(sketch: ProjectSketch) -> Self {
+        let ProjectSketch { architecture, key_paths, patterns, .. } = sketch;
+        Self { architecture, key_paths, patterns }
+    }
 }
 
 /// Build files, with the project type and the build commands they imply.

@@ -52,7 +52,6 @@ fn every_decision_has_a_schema_that_its_own_rules_keep() {
     has_a_sound_schema(&cap(IssueWeight::Major, true));
     has_a_sound_schema(&plan("Make it nice"));
     has_a_sound_schema(&judge(&["it is nice"], 0));
-    has_a_sound_schema(&choose(None));
     has_a_sound_schema(&InterpretSchedule {
         schedule: "nightly".to_owned(),
         payload: "tidy up".to_owned(),
@@ -361,25 +360,6 @@ fn a_judgement_must_be_about_each_criterion_once() {
     for wrong in [json!([of(0)]), json!([of(0), of(0)]), json!([of(0), of(2)])] {
         assert!(validate_answer(&question, &json!({ "judgements": wrong })).is_err());
     }
-}
-
-fn choose(preferred: Option<&str>) -> ChooseOption {
-    let choices = [("local", "here"), ("external", "there")];
-    ChooseOption {
-        question: "Where?".to_owned(),
-        choices: choices.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec(),
-        facts: json!({}),
-        preferred: preferred.map(str::to_owned),
-    }
-}
-
-#[test]
-fn a_preference_settles_a_choice_if_it_names_one_of_them() {
-    assert_eq!(choose(Some("external")).decide_by_rule().unwrap().answer.choice, "external");
-    assert_eq!(choose(Some("elsewhere")).decide_by_rule(), None);
-    assert_eq!(choose(None).fallback().answer.choice, "local");
-    let stranger = json!({ "choice": "elsewhere", "reason": "r" });
-    assert!(validate_answer(&choose(None), &stranger).is_err());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `db.preference.effective`
 
 use cynode_domain::policy::ToolScope;
-use cynode_execution::preferences::PreferenceSubject;
+use cynode_resources::preferences::PreferenceSubject;
 use cynode_wire::tool_calls::{DbPreferenceEffective, ToolCall as _};
 use serde_json::Value;
 

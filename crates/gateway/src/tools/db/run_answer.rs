@@ -2,7 +2,7 @@
 
 use cynode_domain::policy::ToolScope;
 use cynode_domain::question::Reply;
-use cynode_execution::runs::ActorKind;
+use cynode_resources::ActorKind;
 use cynode_wire::runs::AnswerRun;
 use cynode_wire::tool_calls::{DbRunAnswer, ToolCall as _};
 use serde_json::Value;

@@ -36,6 +36,9 @@ async fn run(context: ToolContext, arguments: DbScheduleCreate) -> Result<Value,
     }
     // The context stage has checked project_id; a bound caller schedules in its own project.
     let project = context.call_scope.project.map(|project| project.to_string());
-    let request = CreateSchedule { project, ..arguments.schedule };
+    let mut request = CreateSchedule { project, ..arguments.schedule };
+    if let Some(task) = &mut request.task {
+        task.profile = context.profile_for_work(task.profile.take()).await?;
+    }
     to_json(context.services.schedules.create(&context.identity.caller, request).await?)
 }

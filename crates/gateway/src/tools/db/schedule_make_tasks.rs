@@ -40,7 +40,12 @@ async fn run(context: ToolContext, arguments: DbScheduleMakeTasks) -> Result<Val
         )));
     }
     let project = context.call_scope.project.map(|project| project.to_string());
-    let of = |task| CreateTask { project: project.clone(), ..CreateTask::from(task) };
+    let profile = context.profile_for_work(None).await?;
+    let of = |task| CreateTask {
+        project: project.clone(),
+        profile: profile.clone(),
+        ..CreateTask::from(task)
+    };
     let tasks = tasks.into_iter().map(of).collect();
     let caller = &context.identity.caller;
     let made = context.services.tasks.create_all_for_schedule(caller, run, tasks).await?;

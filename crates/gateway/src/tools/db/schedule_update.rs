@@ -29,8 +29,12 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: DbScheduleUpdate) -> Result<Value, ToolFault> {
-    let DbScheduleUpdate { schedule_id, update } = arguments;
+    let DbScheduleUpdate { schedule_id, mut update } = arguments;
     load_reachable_schedule(&context, schedule_id).await?;
+    let is_bound = context.identity.project.is_some();
+    if let Some(task) = update.task.as_mut().filter(|task| is_bound || task.profile.is_some()) {
+        task.profile = context.profile_for_work(task.profile.take()).await?;
+    }
     let schedules = &context.services.schedules;
     to_json(schedules.update(&context.identity.caller, &schedule_id.into(), update).await?)
 }

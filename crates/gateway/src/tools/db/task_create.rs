@@ -31,7 +31,8 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbTaskCreate) -> Result<Value, ToolFault> {
     // The context stage has checked project_id; a bound caller creates in its own project.
     let project_id = context.call_scope.project;
-    let request = DbTaskCreate { project_id, ..arguments }.into();
+    let profile = context.profile_for_work(arguments.profile.clone()).await?;
+    let request = DbTaskCreate { project_id, profile, ..arguments }.into();
     if context.identity.origin.schedule_run.is_some() {
         // Creating them one by one could stop half way, and a retry could create other tasks.
         let why = "the tasks of a due schedule are created together; call db.schedule.make_tasks";

@@ -1,7 +1,7 @@
 //! `db.task.update`
 
 use cynode_domain::policy::ToolScope;
-use cynode_execution::runs::Actor;
+use cynode_resources::Actor;
 use cynode_wire::tool_calls::{DbTaskUpdate, ToolCall as _};
 use serde_json::Value;
 

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use cynode_domain::policy::network::ALLOWED_NETWORKS_SETTING;
 use cynode_domain::policy::{ErrorKind, ToolScope};
+use cynode_knowledge::html::{is_shown, read_page};
 use cynode_wire::tool_calls::{DEFAULT_FETCHED_CHARS, MAX_FETCHED_CHARS, ToolCall as _, WebFetch};
 use http::StatusCode;
 use reqwest::Url;
 use serde_json::{Value, json};
 
-use super::{charset, page};
+use super::charset;
 use crate::pipeline::hosts;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
@@ -57,6 +58,17 @@ async fn run(context: ToolContext, arguments: WebFetch) -> Result<Value, ToolFau
     let WebFetch { url, max_chars, .. } = arguments;
     let url = Url::parse(&url).map_err(|_| ToolFault::invalid("url is not a URL"))?;
     let max_chars = max_chars.unwrap_or(DEFAULT_FETCHED_CHARS).min(MAX_FETCHED_CHARS);
+    let fetched = fetch_document(&context, url).await?;
+    // Parsing a large page is CPU bound.
+    let shown = tokio::task::spawn_blocking(move || render_document(&fetched, max_chars)).await;
+    shown.map_err(|fault| ToolFault::internal(&fault))?
+}
+
+/// Fetches a document from a host that the caller may reach.
+pub(in crate::tools) async fn fetch_document(
+    context: &ToolContext,
+    url: Url,
+) -> Result<FetchedDocument, ToolFault> {
     let reach =
         NetworkReach::Public(parse_openings(context.snapshot.setting(ALLOWED_NETWORKS_SETTING)));
     let allow = |host: &str| {
@@ -64,59 +76,75 @@ async fn run(context: ToolContext, arguments: WebFetch) -> Result<Value, ToolFau
             hosts::check_host(&context.snapshot, &context.identity, context.call_scope, host);
         judged.map_err(|denial| denial.message)
     };
-    let fetched = get(&reach, url, BOUNDS, allow).await.map_err(|error| fetch_fault(&error))?;
-    // Parsing a large page is CPU bound.
-    let shown = tokio::task::spawn_blocking(move || render_document(&fetched, max_chars)).await;
-    shown.map_err(|fault| ToolFault::internal(&fault))?
+    get(&reach, url, BOUNDS, allow).await.map_err(|error| fetch_fault(&error))
 }
 
-enum DocumentKind {
+/// The text of a document, decoded.
+pub(in crate::tools) enum WebDocument {
+    /// HTML.
+    Page(String),
+    Text(String),
+}
+
+/// Decodes a document that is a page or a text.
+pub(in crate::tools) fn read_text(fetched: &FetchedDocument) -> Result<WebDocument, ToolFault> {
+    let FetchedDocument { content_type, body, .. } = fetched;
+    match media_kind(content_type) {
+        Some(MediaKind::Page) => {
+            Ok(WebDocument::Page(charset::decode(body, content_type, true).into_owned()))
+        }
+        Some(MediaKind::Text) => {
+            let text = charset::decode(body, content_type, false);
+            Ok(WebDocument::Text(text.chars().filter(|letter| is_shown(*letter)).collect()))
+        }
+        None if body.is_empty() => Ok(WebDocument::Text(String::new())),
+        None => {
+            let shown = shown_type(content_type);
+            let what = if shown.is_empty() { "of no stated type" } else { shown.as_str() };
+            let text =
+                format!("the document is {what}; only HTML, plain text and JSON are supported");
+            Err(ToolFault::new(ErrorKind::UnsupportedContentType, text))
+        }
+    }
+}
+
+enum MediaKind {
     Page,
     Text,
 }
 
-fn document_kind(content_type: &str) -> Option<DocumentKind> {
+fn shown_type(content_type: &str) -> String {
+    content_type.chars().filter(|c| !c.is_control()).take(100).collect()
+}
+
+fn media_kind(content_type: &str) -> Option<MediaKind> {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match essence.as_str() {
-        "text/html" | "application/xhtml+xml" => Some(DocumentKind::Page),
-        "text/plain" | "text/markdown" | "text/csv" | "application/json" => {
-            Some(DocumentKind::Text)
-        }
+        "text/html" | "application/xhtml+xml" => Some(MediaKind::Page),
+        "text/plain" | "text/markdown" | "text/csv" | "application/json" => Some(MediaKind::Text),
         other if other.starts_with("application/") && other.ends_with("+json") => {
-            Some(DocumentKind::Text)
+            Some(MediaKind::Text)
         }
         _ => None,
     }
 }
 
 fn render_document(fetched: &FetchedDocument, max_chars: usize) -> Result<Value, ToolFault> {
-    let FetchedDocument { url, status, content_type, body, is_truncated: is_cut } = fetched;
-    let shown: String = content_type.chars().filter(|c| !c.is_control()).take(100).collect();
-    let (title, text) = match document_kind(content_type) {
-        Some(DocumentKind::Page) => {
-            let html = charset::decode(body, content_type, true);
+    let FetchedDocument { url, status, content_type, is_truncated: is_cut, .. } = fetched;
+    let (title, text) = match read_text(fetched)? {
+        WebDocument::Page(html) => {
             // A character has four bytes at most.
-            let page = page::read(&html, max_chars * 4);
+            let page = read_page(&html, max_chars * 4, false);
             (page.title, page.text)
         }
-        Some(DocumentKind::Text) => {
-            let text = charset::decode(body, content_type, false);
-            (None, text.chars().filter(|letter| page::is_shown(*letter)).collect())
-        }
-        None if body.is_empty() => (None, String::new()),
-        None => {
-            let what = if shown.is_empty() { "of no stated type" } else { shown.as_str() };
-            let text =
-                format!("the document is {what}; only HTML, plain text and JSON are supported");
-            return Err(ToolFault::new(ErrorKind::UnsupportedContentType, text));
-        }
+        WebDocument::Text(text) => (None, text),
     };
     let end = text.char_indices().nth(max_chars).map(|(at, _)| at);
     Ok(json!({
         "status": status.as_u16(),
         "is_success": StatusCode::is_success(status),
         "final_url": url.as_str(),
-        "content_type": shown,
+        "content_type": shown_type(content_type),
         "title": title,
         "content_text": text.get(..end.unwrap_or(text.len())).unwrap_or_default(),
         "truncated": *is_cut || end.is_some(),

@@ -51,6 +51,7 @@ fn registry_data(w: &DecisionInputs) -> RegistryData {
     };
     let updated_at = chrono::DateTime::UNIX_EPOCH;
     RegistryData {
+        profiles: vec![],
         revision: 1,
         tools: vec![tool],
         servers: vec![ServerRow {

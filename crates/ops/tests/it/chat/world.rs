@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_domain::trace::TraceEvents;
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
     handoff::HandoffService, handoff::ProjectManager,
@@ -171,10 +172,16 @@ impl ProjectManager for ScriptedChatManager {
             summary: "2 tasks".to_owned(),
         });
         let usage = HandoffUsage { prompt_tokens: 5, completion_tokens: 4 };
-        let done = Ok(ChatEvent::Done { usage, decisions: vec![] });
+        let done = Ok(ChatEvent::Done { usage, decisions: vec![], trace: TraceEvents::default() });
         let (kind, decisions) = (FailureKind::Other, vec![]);
         let message = "no luck".to_owned();
-        let failed = ChatEvent::Failed { message, may_retry: true, kind, decisions };
+        let failed = ChatEvent::Failed {
+            message,
+            may_retry: true,
+            kind,
+            decisions,
+            trace: TraceEvents::default(),
+        };
         Ok(match self.0.manner {
             Manner::Answer => {
                 Box::pin(stream::iter([tool, delta("Hello"), delta(" there."), done]))

@@ -3,9 +3,9 @@
 use cynode_domain::ids::{HolderId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_execution::runs::RunOperations;
 use cynode_execution::{TaskService, WorkflowError, WorkflowService};
 use cynode_resources::{BlobStore, Signals};
+use cynode_runs::RunOperations;
 use cynode_testkit::query;
 use cynode_wire::workflow::{
     ClaimRun, DispatchStep, EffectView, Finish, GrantView, LeaseToken, Outcome, RecordEffect,

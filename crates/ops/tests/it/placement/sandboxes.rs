@@ -2,8 +2,8 @@
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::job::Ending;
-use cynode_execution::runs::{Actor, ActorKind};
 use cynode_ops::sandboxes::{OpenSandbox, SandboxCommand, SandboxError};
+use cynode_resources::{Actor, ActorKind};
 use cynode_store::NewRunQuestion;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::tool_calls::SandboxIds;

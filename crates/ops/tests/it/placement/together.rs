@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_execution::handoff::NoProjectManager;
-use cynode_execution::runs::{Actor, ActorKind};
 use cynode_ops::sandboxes::OpenSandbox;
+use cynode_resources::{Actor, ActorKind};
 use serde_json::json;
 
 use super::{PlacementFixture, ScriptedPlacement};

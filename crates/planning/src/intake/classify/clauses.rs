@@ -70,6 +70,11 @@ pub(in crate::intake) fn is_request(clause: &[String]) -> bool {
         || cues::WISHES.iter().take(2).any(|(_, table)| contains_any(clause, table))
 }
 
+/// Whether words open with a verb that asks for a change.
+pub(in crate::intake) fn opens_with_verb(words: &[String]) -> bool {
+    find_opening(skip_openings(words)).0 != Opening::None
+}
+
 /// Whether words say that something is wrong.
 pub(in crate::intake) fn has_strong_defect(words: &[String]) -> bool {
     let words = mask_neutral(words);

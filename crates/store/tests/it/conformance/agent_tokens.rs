@@ -1,7 +1,8 @@
 //! Tests of agent tokens.
 
 use cynode_domain::ids::{
-    JobId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId, TraceId, UserId,
+    JobId, ProfileId, ProjectId, RunId, ScheduleRunId, SessionId, TaskId, ThreadId, TokenId,
+    TraceId, UserId,
 };
 use cynode_domain::policy::AgentType;
 use cynode_domain::verification::VerificationKey;
@@ -9,7 +10,7 @@ use cynode_store::{AgentToken, JobAgent, Store, TokenBinding, TokenOrigin};
 
 use crate::world::{World, at};
 
-fn token(user: UserId, hash: u8) -> AgentToken {
+pub(crate) fn token(user: UserId, hash: u8) -> AgentToken {
     AgentToken {
         id: TokenId::generate(),
         hash: vec![hash; 32],
@@ -37,6 +38,7 @@ fn token(user: UserId, hash: u8) -> AgentToken {
             work_unit: Some("impl:auth".to_owned()),
             profile: Some(("opencode".to_owned(), 3)),
         },
+        profile_id: Some(ProfileId::generate()),
         name: "job".to_owned(),
         created_by: user,
         created_at: at(1),

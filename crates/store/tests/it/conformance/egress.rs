@@ -255,8 +255,8 @@ fn open(run: Option<RunId>, cost: i64) -> InferenceCall {
 
 pub(crate) async fn money_is_set_aside_only_if_it_fits_into_every_limit(store: Store) {
     let (run, other) = (Some(RunId::generate()), Some(RunId::generate()));
-    let day = |most| SpendingLimits { since: Some((at(10), most)), run: None };
-    let of_run = |most| SpendingLimits { since: None, run: Some(most) };
+    let day = |most| SpendingLimits { since: Some((at(10), most)), run: None, request: None };
+    let of_run = |most| SpendingLimits { since: None, run: Some(most), request: None };
     let earlier = InferenceCall { created_at: at(9), ..open(other, 1000) };
     assert!(store.inference_reserve(&earlier, SpendingLimits::default()).await.unwrap());
     for (row, limits, fits) in [
@@ -306,7 +306,7 @@ pub(crate) async fn an_open_call_becomes_what_it_was_once_and_never_again(store:
 }
 
 pub(crate) async fn those_who_set_money_aside_at_once_do_not_pass_the_limit_together(store: Store) {
-    let limits = SpendingLimits { since: Some((at(0), 250)), run: None };
+    let limits = SpendingLimits { since: Some((at(0), 250)), run: None, request: None };
     let all = (0..32).map(|_| {
         let (store, row) = (store.clone(), open(None, 100));
         async move { store.inference_reserve(&row, limits).await.unwrap() }

@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::{ProjectId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
-use cynode_store::{Skill, SkillFilter, Store};
+use cynode_store::{Skill, SkillFilter, SkillScan, SkillVersion, Store};
 
 use crate::world::{World, at};
 
@@ -92,4 +92,82 @@ pub(crate) async fn a_reader_finds_own_skills_those_of_own_projects_and_global_o
         names(SkillFilter { before: Some(id), limit: 1, ..filter }).await,
         ["bob's for all"]
     );
+}
+
+pub(crate) async fn versions_of_a_skill_stay_until_they_are_pruned_or_it_is_deleted(store: Store) {
+    let world = World::new(store).await;
+    let row = skill("a", SkillScope::User, Some(world.user));
+    let id = row.id;
+    let version = |version| SkillVersion {
+        skill: id,
+        version,
+        name: "a".to_owned(),
+        content: format!("text {version}"),
+        content_sha256: "00".to_owned(),
+        author: (version > 1).then_some(world.user),
+        reason: (version > 1).then(|| "better".to_owned()),
+        created_at: at(version),
+    };
+    let versions = [version(1), version(2), version(3)];
+    write_tx!(world.store, tx => {
+        tx.skill_insert(&row).await.unwrap();
+        for version in &versions {
+            tx.skill_version_insert(version).await.unwrap();
+        }
+        // The same version again changes nothing.
+        tx.skill_version_insert(&SkillVersion { content: "x".to_owned(), ..versions[0].clone() }).await
+    });
+
+    let listed = read_tx!(world.store, tx => tx.skill_version_list(id, None, 2).await);
+    let older = read_tx!(world.store, tx => tx.skill_version_list(id, Some(2), 2).await);
+    let first = read_tx!(world.store, tx => tx.skill_version_get(id, 1).await);
+    write_tx!(world.store, tx => tx.skill_version_prune(id, 1).await);
+    let pruned = read_tx!(world.store, tx => tx.skill_version_list(id, None, 9).await);
+    write_tx!(world.store, tx => tx.skill_delete(id).await);
+    let deleted = read_tx!(world.store, tx => tx.skill_version_list(id, None, 9).await);
+
+    let numbers = |all: &[SkillVersion]| all.iter().map(|one| one.version).collect::<Vec<_>>();
+    assert_eq!((numbers(&listed), numbers(&older)), (vec![3, 2], vec![1]));
+    assert!(listed.iter().all(|version| version.content.is_empty()));
+    assert_eq!(first, Some(version(1)));
+    assert_eq!((numbers(&pruned), numbers(&deleted)), (vec![3, 2], vec![]));
+}
+
+pub(crate) async fn a_verdict_counts_for_its_text_and_its_rules_only(store: Store) {
+    let world = World::new(store).await;
+    let rows = ["a", "b", "c"].map(|name| skill(name, SkillScope::User, Some(world.user)));
+    let [judged, other_text, other_rules] = rows.each_ref().map(|row| row.id);
+    let scan = |skill, sha: &str, rules: &str| SkillScan {
+        skill,
+        content_sha256: sha.to_owned(),
+        rules: rules.to_owned(),
+        findings: Some("[]".to_owned()),
+        released: None,
+        scanned_at: at(1),
+    };
+    let scans =
+        [scan(judged, "00", "r1"), scan(other_text, "11", "r1"), scan(other_rules, "00", "r0")];
+    write_tx!(world.store, tx => {
+        for row in &rows {
+            tx.skill_insert(row).await.unwrap();
+        }
+        for scan in &scans {
+            tx.skill_scan_put(scan).await.unwrap();
+        }
+        Ok::<_, cynode_store::Error>(())
+    });
+
+    let due = read_tx!(world.store, tx => tx.skill_list_unscanned("r1", None, 9).await);
+    let rest =
+        read_tx!(world.store, tx => tx.skill_list_unscanned("r1", Some(other_text), 9).await);
+    let passed = SkillScan { findings: None, ..scan(judged, "00", "r1") };
+    let row = passed.clone();
+    write_tx!(world.store, tx => tx.skill_scan_put(&row).await);
+    let quarantined = read_tx!(world.store, tx => tx.skill_quarantine_list(9).await);
+
+    let ids = |all: &[Skill]| all.iter().map(|skill| skill.id).collect::<Vec<_>>();
+    assert_eq!((ids(&due), ids(&rest)), (vec![other_text, other_rules], vec![other_rules]));
+    assert_eq!(read_tx!(world.store, tx => tx.skill_scan_get(judged).await), Some(passed));
+    let quarantined: Vec<SkillId> = quarantined.iter().map(|scan| scan.skill).collect();
+    assert_eq!(quarantined, [other_text, other_rules]);
 }

@@ -4,7 +4,8 @@ INSERT INTO refresh_sessions VALUES ('{id}', '{user}', {b}, {b}, {t}, {yes}, {t}
 INSERT INTO api_tokens (id, user_id, name, token_hash, created_at) VALUES ('{id}', '{user}', 'n#', {b}, {t});
 INSERT INTO node_join_tokens (id, token_hash, created_by, created_at, expires_at) VALUES ('{id}', {b}, '{user}', {t}, {t});
 INSERT INTO auth_audit_log (id, event_type, success, created_at) VALUES ('{id}', 'login', {yes}, {t});
-INSERT INTO projects VALUES ('{id}', 'p#', 'P', '', '{user}', {no}, {yes}, {t}, {t});
+INSERT INTO projects (id, slug, display_name, description, owner_id, is_default, is_active, created_at, updated_at)
+    VALUES ('{id}', 'p#', 'P', '', '{user}', {no}, {yes}, {t}, {t});
 INSERT INTO tasks (id, created_by, project_id, name, status, closed, input_mode, prompt, commands, acceptance_criteria, options, created_at, updated_at)
     VALUES ('{id}', '{user}', '{project}', 't#', 'pending', {no}, 'commands', '', '["true"]', '[]', '{options}', {t}, {t});
 INSERT INTO runs (id, task_id, trace_id, status, runnable, created_at) VALUES ('{id}', '{id}', '{id}', 'pending', {yes}, {t});
@@ -56,6 +57,8 @@ INSERT INTO egress_audit (id, created_at, call_id, user_id, resource, decision, 
     VALUES ('{id}', {t}, '{run}', '{user}', 'r', 'allow', 'r', 't');
 INSERT INTO pm_decisions (id, handoff, user_id, task_id, trace_id, purpose, decided_by, reason, input_hash, created_at)
     VALUES ('{id}', 'plan', '{user}', '{task}', 't', 'p', 'rule', 'r', '', {t});
+INSERT INTO trace_events (id, trace_id, user_id, actor, kind, fields, at, recorded_at)
+    VALUES ('{id}', '{run}', '{user}', 'worker', 'step_started', '{}', {t}, {t});
 INSERT INTO chat_threads VALUES ('{id}', '{user}', '{project}', 1#, NULL, {t});
 INSERT INTO chat_messages (id, thread_id, role, content, is_partial, metadata, created_at)
     VALUES ('{id}', '{thread}', 'user', 'hi', {no}, '{}', {t});
@@ -79,3 +82,14 @@ INSERT INTO work_requests (task_id, phase, source, settings, state, text_sha256,
     VALUES ('{id}', 'intake', '{"origin":"text"}', '{}', '{}', 'aa', {t}, {t});
 INSERT INTO unit_attempts (task_id, unit_id, number, child_task_id, created_at)
     VALUES ('{task}', 'impl', #, '{id}', {t});
+INSERT INTO sealed_values VALUES ('s#', 'k', {b});
+INSERT INTO notice_channels (id, owner_id, name, kind, notices, target, is_enabled, created_at, attempted_at)
+    VALUES ('{id}', '{user}', 'n#', 'webhook', '["question"]', 'h', {yes}, {t}, {t});
+INSERT INTO notice_deliveries (id, channel_id, event_txid, event_seq, message, status, due_at, created_at)
+    VALUES ('{id}', '{id}', 0, #, '{"kind":"question","title":"t","occurred_at":"2026-01-01T00:00:00Z"}', 'pending', {t}, {t});
+INSERT INTO project_forges (id, project_id, repository_url, settings, has_webhook, updated_by, created_at, updated_at)
+    VALUES ('{id}', '{project}', '/srv/app#', '{"kind":"gitea","base_url":"https://forge.example","path":"team/app"}', {yes}, '{user}', {t}, {t});
+INSERT INTO forge_deliveries VALUES ('{id}', 'aa', {t});
+INSERT INTO profiles VALUES ('{id}', '{project}', 'profile-#', {no}, '{"tools":["db.*"]}', 1, '{user}', {t}, {t});
+INSERT INTO project_memory VALUES ('{id}', '{project}', '{profile}', 'fact', 't', 'text', 'person', '{user}', NULL, NULL, NULL, NULL, 'k#', 1, {t}, {t});
+INSERT INTO knowledge_documents VALUES ('{id}', '{profile}', 'handbook', '#.md', 'markdown', 'hash', 1, 1, 'person', '{user}', {t}, {t});

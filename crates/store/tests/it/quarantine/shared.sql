@@ -1,5 +1,6 @@
 INSERT INTO users VALUES ('{user}', 'shared', {no}, {yes}, {t}, {t});
-INSERT INTO projects VALUES ('{project}', 'shared', 'P', '', '{user}', {no}, {yes}, {t}, {t});
+INSERT INTO projects (id, slug, display_name, description, owner_id, is_default, is_active, created_at, updated_at)
+    VALUES ('{project}', 'shared', 'P', '', '{user}', {no}, {yes}, {t}, {t});
 INSERT INTO tasks (id, created_by, project_id, name, status, closed, input_mode, prompt, commands, acceptance_criteria, options, created_at, updated_at)
     VALUES ('{task}', '{user}', '{project}', 'shared', 'running', {no}, 'commands', '', '["true"]', '[]', '{options}', {t}, {t});
 INSERT INTO runs (id, task_id, trace_id, status, runnable, created_at, waits_for) VALUES ('{run}', '{task}', '{run}', 'running', {yes}, {t}, 'answer');
@@ -11,3 +12,4 @@ INSERT INTO work_plans (task_id, components, created_at) VALUES ('{task}', '[]',
 INSERT INTO chat_threads VALUES ('{thread}', '{user}', '{project}', 1, NULL, {t});
 INSERT INTO schedules VALUES ('{schedule}', '{user}', '{project}', 'shared', '{timing}', 'UTC', {t}, '{payload}', {no}, 'skip', 'allow', NULL, {t}, {t});
 INSERT INTO user_groups VALUES ('{group}', 'shared', 'G', NULL, {t});
+INSERT INTO profiles VALUES ('{profile}', '{project}', 'shared', {no}, '{}', 1, '{user}', {t}, {t});

@@ -1,7 +1,7 @@
 //! The report of a canary run: what the node counted, and what `cynode-sba` observed inside the sandbox.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::time::Duration;
 
 use cynode_client::Client;
@@ -10,7 +10,6 @@ use cynode_domain::job::Ending;
 use cynode_runtime::terminal_text::one_safe_line;
 use cynode_sandbox::durable_files;
 use cynode_sandbox::job_dir::JobDir;
-use cynode_sandbox::spec::AGENT_RESULT;
 use cynode_wire::agent_jobs::{
     AgentJobResult, AgentProgramSpec, CanaryObservation, CanaryObservations,
 };
@@ -18,14 +17,12 @@ use cynode_wire::agent_profiles::{
     CanaryCheck, CanaryCheckKind, CanaryOutcome, CanaryReport, MAX_AGENT_BYTES, MAX_DETAIL_BYTES,
 };
 
-use super::super::artifacts::open_beneath;
+use super::super::agent_result::read_agent_result;
 use super::super::{DaemonContext, run_blocking};
 use super::{CanaryCounts, CanaryOrigin, CanaryRun};
 
 /// The report in the job's directory, which no job can write.
 const REPORT_FILE: &str = "canary.json";
-/// The most bytes of a result that are read.
-const MAX_RESULT_BYTES: u64 = 8 << 20;
 
 /// How a canary run ended.
 #[derive(Debug, Clone)]
@@ -120,14 +117,8 @@ fn read_observations(dir: &JobDir, ending: &Ending) -> Result<CanaryObservations
     if *ending != (Ending::Exited { code: 0 }) {
         return Err(format!("the canary run was not completed: it {}", ending.describe()));
     }
-    let mut text = Vec::new();
-    let read = open_beneath(&dir.artifacts_dir(), AGENT_RESULT)
-        .map_err(io::Error::from)
-        .and_then(|file| file.take(MAX_RESULT_BYTES).read_to_end(&mut text));
-    let unreadable = "the result of the canary run cannot be read";
-    read.map_err(|error| format!("{unreadable}: {error}"))?;
-    let result: AgentJobResult =
-        serde_json::from_slice(&text).map_err(|error| format!("{unreadable}: {error}"))?;
+    let result: AgentJobResult = read_agent_result(dir)
+        .map_err(|error| format!("the result of the canary run cannot be read: {error}"))?;
     result.canary.ok_or_else(|| "the result of the canary run has no observations".to_owned())
 }
 

@@ -243,6 +243,7 @@ impl EdgeCommands {
             agent: None,
             image: command.image,
             cache: None,
+            trace: None,
             incarnation: None,
             needs_workspace: true,
         };

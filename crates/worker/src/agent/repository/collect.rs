@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cynode_client::Client;
+use cynode_domain::git::CommitSubject;
 use cynode_domain::job::{Action, Limits};
 use cynode_git::{
     BUNDLE_FILE as COLLECTED_BUNDLE, Checkout, CollectRequest, CollectResult, CollectStatus,
-    ImportPolicy, ImportRequest, ImportTarget, STATUS_FILE, collect_script,
+    DEFAULT_COMMIT_SUBJECT, ImportPolicy, ImportRequest, ImportTarget, STATUS_FILE, collect_script,
 };
 use cynode_runtime::redact;
 use cynode_sandbox::job_dir::JobDir;
@@ -74,7 +75,10 @@ async fn run_collect_script(
 ) -> Result<PathBuf, String> {
     let excludes: &[&str] =
         if spec.assignment.attachments.is_empty() { &[] } else { &[ATTACHMENTS_PATTERN] };
+    let repository = spec.assignment.repository.as_ref();
+    let subject = repository.and_then(|repository| repository.commit_subject.as_ref());
     let text = collect_script(CollectRequest {
+        subject: subject.map_or(DEFAULT_COMMIT_SUBJECT, CommitSubject::as_str),
         workspace: SANDBOX_WORKSPACE,
         output: SANDBOX_ARTIFACTS,
         base: &checkout.base_commit,

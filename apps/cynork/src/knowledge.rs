@@ -1,0 +1,146 @@
+//! `knowledge`: documents of a project that people and agents search, in one profile.
+
+mod files;
+mod ingest;
+mod render;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use cynode_client::Client;
+use cynode_wire::knowledge::{
+    DeleteDocumentsQuery, DocumentQuery, KnowledgeProfileQuery, KnowledgeSearchQuery,
+};
+
+use crate::app::CliContext;
+use crate::failure::CliFailure;
+
+/// The project of a command that names none.
+const DEFAULT_PROJECT: &str = "default";
+
+/// Ingest documents, and search what the project knows.
+#[derive(Debug, Subcommand)]
+pub enum KnowledgeCommand {
+    /// Ingest files, folders, a repository or a web document. Unchanged documents are left as they are.
+    ///
+    /// Example: `cynork knowledge ingest docs README.md --source handbook`
+    Ingest(IngestArgs),
+    /// Find the passages that fit a question best, with citations.
+    ///
+    /// Example: `cynork knowledge search 'how long is a lease valid?'`
+    Search {
+        /// A question, or words.
+        query: String,
+        #[command(flatten)]
+        place: KnowledgePlace,
+        /// The most results, 1 to 50.
+        #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+        limit: Option<u32>,
+    },
+    /// List the documents, by source and path.
+    List {
+        #[command(flatten)]
+        place: KnowledgePlace,
+        /// Only documents of this source.
+        #[arg(long)]
+        source: Option<String>,
+        /// Only the document with this path, or those in the folder of this name.
+        #[arg(long)]
+        path: Option<String>,
+        /// Page size, 1 to 200.
+        #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
+        limit: Option<u32>,
+        /// Continue after the previous page.
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
+    },
+    /// Show the sources and how much they hold.
+    Sources {
+        #[command(flatten)]
+        place: KnowledgePlace,
+    },
+    /// Delete documents.
+    #[command(visible_alias = "remove")]
+    Delete {
+        #[command(flatten)]
+        place: KnowledgePlace,
+        /// The source whose documents are deleted.
+        #[arg(long, required_unless_present = "all")]
+        source: Option<String>,
+        /// Only the document with this path, or those in the folder of this name.
+        #[arg(long, requires = "source")]
+        path: Option<String>,
+        /// Delete every document of the profile.
+        #[arg(long, conflicts_with = "source")]
+        all: bool,
+    },
+}
+
+/// The profile whose knowledge it is.
+#[derive(Debug, Args)]
+pub struct KnowledgePlace {
+    /// The project, by slug or id [default: your default project].
+    #[arg(long, default_value = DEFAULT_PROJECT, hide_default_value = true)]
+    project: String,
+    /// The profile of the project, by name or id [default: the default one].
+    #[arg(long)]
+    profile: Option<String>,
+}
+
+/// What is ingested.
+#[derive(Debug, Args)]
+pub struct IngestArgs {
+    /// Files and folders. Version control, build output and binary files are left out.
+    #[arg(required_unless_present_any = ["url", "repository"], conflicts_with_all = ["url", "repository"])]
+    paths: Vec<PathBuf>,
+    /// A web document, which the orchestrator fetches from an allowed host.
+    #[arg(long, conflicts_with = "repository")]
+    url: Option<String>,
+    /// A git repository, of which git makes a shallow clone on this machine.
+    #[arg(long, value_name = "URL")]
+    repository: Option<String>,
+    /// The branch or tag of the repository [default: its default branch].
+    #[arg(long, value_name = "REF", requires = "repository")]
+    branch: Option<String>,
+    /// The name of the source [default: the name of the folder, file, repository or host].
+    #[arg(long)]
+    source: Option<String>,
+    /// Delete documents of the source that are not among the files any more.
+    #[arg(long, conflicts_with = "url")]
+    sync: bool,
+    #[command(flatten)]
+    place: KnowledgePlace,
+}
+
+pub(crate) async fn run(command: KnowledgeCommand, app: &mut CliContext) -> Result<(), CliFailure> {
+    match command {
+        KnowledgeCommand::Ingest(args) => ingest::run(args, app).await,
+        KnowledgeCommand::Search { query, place, limit } => {
+            let query = KnowledgeSearchQuery { q: query, profile: place.profile, limit };
+            let call =
+                async |client: &Client| client.knowledge_search(&place.project, &query).await;
+            let found = app.session.call(call).await?;
+            app.out.show(&found, render::hits)
+        }
+        KnowledgeCommand::List { place, source, path, limit, cursor } => {
+            let query = DocumentQuery { profile: place.profile, source, path, limit, cursor };
+            let call = async |client: &Client| client.knowledge_list(&place.project, &query).await;
+            let page = app.session.call(call).await?;
+            app.out.show(&page, render::page)
+        }
+        KnowledgeCommand::Sources { place } => {
+            let query = KnowledgeProfileQuery { profile: place.profile };
+            let call =
+                async |client: &Client| client.knowledge_overview(&place.project, &query).await;
+            let overview = app.session.call(call).await?;
+            app.out.show(&overview, render::overview)
+        }
+        KnowledgeCommand::Delete { place, source, path, all } => {
+            let query = DeleteDocumentsQuery { profile: place.profile, source, path, all };
+            let call =
+                async |client: &Client| client.knowledge_delete(&place.project, &query).await;
+            let deleted = app.session.call(call).await?;
+            app.out.show(&deleted, render::deleted)
+        }
+    }
+}

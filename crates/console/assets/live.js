@@ -1,0 +1,109 @@
+// What happens while a page is open: a stream of events, or repeated reads. Both rest while the
+// tab is hidden, and end with the page.
+
+import { openStream } from "./api.js";
+
+/** How long the first pause after a lost stream is, and the longest one. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 30_000];
+
+/**
+ * Follows a stream of events until `signal` is aborted; a lost stream is opened again after the last event. `onEvent` gets each
+ * event, `onState` whether the stream is open.
+ */
+export async function follow(path, { signal, onEvent, onState }) {
+  let [lastEventId, pause] = [null, FIRST_PAUSE_MS];
+  while (!signal.aborted) {
+    await untilVisible(signal);
+    if (signal.aborted) return;
+    const connection = new AbortController();
+    let isLost = false;
+    const close = () => connection.abort();
+    const rest = () => document.hidden && close();
+    signal.addEventListener("abort", close);
+    document.addEventListener("visibilitychange", rest);
+    try {
+      const response = await openStream(path, { lastEventId, signal: connection.signal });
+      onState(true);
+      pause = FIRST_PAUSE_MS;
+      await readEvents(response, (event, id) => {
+        lastEventId = id;
+        onEvent(event);
+      });
+    } catch (error) {
+      // Without a session, or a right to the subject, a further attempt changes nothing.
+      if ([401, 403, 404].includes(error.status)) return;
+      isLost = true;
+    } finally {
+      signal.removeEventListener("abort", close);
+      document.removeEventListener("visibilitychange", rest);
+    }
+    if (signal.aborted) return;
+    if (document.hidden) continue;
+    // The server ends the stream of a token that expired: the next one has a new token.
+    if (isLost) onState(false);
+    await sleep(pause, signal);
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+/** Reads server-sent events from a response. */
+async function readEvents(response, onEvent) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const field = (name) => block.split("\n").filter((line) => line.startsWith(`${name}:`))
+        .map((line) => line.slice(name.length + 1).replace(/^ /, "")).join("\n");
+      if (field("data")) onEvent(JSON.parse(field("data")), field("id"));
+    }
+  }
+}
+
+/** Calls `act` again and again until `signal` is aborted, and at once when the tab becomes visible. */
+export async function repeat(act, everyMs, signal) {
+  while (!signal.aborted) {
+    await sleep(everyMs, signal);
+    await untilVisible(signal);
+    if (!signal.aborted) await act();
+  }
+}
+
+/** Makes a function that calls `act` once for many calls, at most every `everyMs`. */
+export function debounced(act, everyMs, signal) {
+  let timer = null;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return () => {
+    if (signal.aborted) return;
+    timer ??= setTimeout(() => {
+      timer = null;
+      act();
+    }, everyMs);
+  };
+}
+
+function untilVisible(signal) {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look);
+  });
+}
+
+function sleep(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,55 @@
+//! `db.trace.get`
+
+use cynode_domain::ids::TaskId;
+use cynode_domain::policy::{ErrorKind, ToolScope};
+use cynode_wire::tool_calls::{DbTraceGet, ToolCall as _};
+use cynode_wire::traces::{TraceQuery, TraceSpanKind, TraceView};
+use serde_json::Value;
+
+use crate::tools::BuiltinToolSpec;
+use crate::tools::ToolContext;
+use crate::tools::ToolEffect;
+use crate::tools::ToolFault;
+use crate::tools::dispatch;
+use crate::tools::schema::result_schema;
+use crate::tools::to_json;
+
+/// Spans of one kind by default: a model reads them.
+const DEFAULT_SPANS: u32 = 100;
+
+pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
+    name: DbTraceGet::NAME,
+    title: "Get a trace",
+    description: "One request from its start to its end, as a tree of spans with times and cost: tasks, runs, transitions, jobs, \
+                  steps of agents, tool calls, model calls and decisions. Says what failed; holds no prompts and results.",
+    scope: ToolScope::Pm,
+    effect: ToolEffect::Looks,
+    input: DbTraceGet::input_schema,
+    output,
+    run: |context, arguments| dispatch(run, context, arguments),
+};
+
+fn output() -> Value {
+    result_schema(&["trace_id", "started_at", "usage", "spans"])
+}
+
+async fn run(context: ToolContext, arguments: DbTraceGet) -> Result<Value, ToolFault> {
+    let DbTraceGet { trace_id, limit } = arguments;
+    let query = TraceQuery { limit: Some(limit.unwrap_or(DEFAULT_SPANS)) };
+    let trace = context.services.runs.get_trace(&context.identity.caller, trace_id, query).await?;
+    match context.identity.task {
+        // In the words for a trace that does not exist.
+        Some(task) if !has_task(&trace, task) => {
+            let message = format!("there is no trace \"{trace_id}\"");
+            Err(ToolFault::new(ErrorKind::NotFound, message))
+        }
+        Some(_) | None => to_json(trace),
+    }
+}
+
+/// Whether a task is a part of the trace: an agent of a task reads the traces of that task.
+fn has_task(trace: &TraceView, task: TaskId) -> bool {
+    let ids = [TraceSpanKind::Task, TraceSpanKind::Request];
+    let ids = ids.map(|kind| format!("{}:{task}", kind.as_str()));
+    trace.spans.iter().any(|span| ids.contains(&span.id))
+}

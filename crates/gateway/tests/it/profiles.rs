@@ -1,0 +1,56 @@
+//! Profiles of tokens narrow what they may call.
+
+use cynode_domain::ids::ProfileId;
+use cynode_ops::access::{Audience, ToolAccessExplainer as _};
+use cynode_resources::profiles::NarrowingProfile;
+use serde_json::json;
+
+use crate::enforcement::{names, pair};
+use crate::harness::Harness;
+
+#[tokio::test]
+async fn a_profile_hides_and_denies_the_tools_that_it_does_not_allow_and_grants_none() {
+    let harness = Harness::new().await;
+    let (narrow, unreadable) = (ProfileId::generate(), ProfileId::generate());
+    harness
+        .change(|world| {
+            let spec = json!({ "tools": ["db.task.*", "files.echo", "apmas_complete"] });
+            world.profiles = vec![
+                NarrowingProfile {
+                    id: narrow,
+                    name: "web".to_owned(),
+                    spec: Some(serde_json::from_value(spec).unwrap()),
+                },
+                NarrowingProfile { id: unreadable, name: String::new(), spec: None },
+            ];
+        })
+        .await;
+    let everything = names(&harness, "pm").await;
+
+    harness.bind("pm", |identity| identity.profile_id = Some(narrow));
+    harness.bind("pa", |identity| identity.profile_id = Some(unreadable));
+    // A policy change drops cached identities.
+    harness.change(|_| ()).await;
+    let shown = names(&harness, "pm").await;
+
+    assert!(everything.contains(&"node.list".to_owned()));
+    assert!(
+        shown.iter().all(|name| name.starts_with("db.task.") || name == "files.echo"),
+        "{shown:?}"
+    );
+    assert!(shown.contains(&"db.task.list".to_owned()) && shown.contains(&"files.echo".to_owned()));
+    assert_eq!(names(&harness, "pa").await, Vec::<String>::new());
+    for (token, tool, expected) in [
+        ("pm", "node.list", pair("rules", "policy_violation")),
+        // It names no tool of another role.
+        ("pm", "apmas_complete", pair("allowlist", "agent_allowlist_denied")),
+        ("pa", "db.task.get", pair("rules", "policy_violation")),
+    ] {
+        assert_eq!(harness.refusal(token, tool, json!({})).await, expected, "{token} {tool}");
+    }
+    let identity = harness.backend.tokens.lock().unwrap()["pm"].clone();
+    let view = harness.gateway.explain(&identity, "node.list", None, Audience::Registry).await;
+    let reasons: Vec<_> = view.stages.iter().map(|stage| stage.reason.clone()).collect();
+    let reason = "the profile \"web\" of this token does not allow \"node.list\"";
+    assert!(!view.allowed && reasons.iter().any(|it| it == reason), "{reasons:?}");
+}

@@ -1,0 +1,101 @@
+//! A further round on the branch of a pull request: an agent works on what people and checks said about it.
+
+use cynode_domain::work::UnitKind;
+use cynode_execution::artifacts::DiffScope;
+use cynode_resources::Caller;
+use cynode_store::{AttemptStatus, WorkUnit};
+use serde_json::json;
+
+use super::Step;
+use super::conclude::message;
+use super::sources::{AttemptSource, blocking_finding};
+use crate::RequestError;
+use crate::snapshot::{INTEGRATE, REVISE, is_done};
+
+/// How much of each comment the answer of a round repeats.
+const MAX_REPLY_CHARS: usize = 200;
+
+impl Step<'_> {
+    /// Starts an attempt at the comments of the present round, on top of what was delivered.
+    pub(super) async fn start_revision(self) -> Result<(), RequestError> {
+        let context = self.context()?;
+        if let Some(problem) = self.budget_problem(REVISE).await? {
+            return self.ask_about_budget(REVISE, problem).await;
+        }
+        let unit = self.revision_unit()?;
+        let assignment = self.assign(&unit, &context).await?;
+        if let Some(why) = self.find_missing_agent(&unit, &assignment).await? {
+            return self.ask_without_agent(&unit, why).await;
+        }
+        let owner = self.owner().await?;
+        let builds_on = self.revision_sources(&owner).await?;
+        let recalled = self.recall(&unit).await?;
+        let request = self.unit_request(&unit, &context, &assignment, builds_on, recalled);
+        self.create_child(REVISE, request).await
+    }
+
+    /// The round as a unit: it is no part of the plan, whose units are completed.
+    fn revision_unit(&self) -> Result<WorkUnit, RequestError> {
+        let is_code = |unit: &&WorkUnit| unit.kind == UnitKind::Implementation;
+        let found = self.board()?.units().iter().find(is_code).cloned();
+        let found = found.ok_or_else(|| {
+            RequestError::Invalid(vec!["the plan has no implementation to revise".to_owned()])
+        })?;
+        Ok(WorkUnit { id: REVISE.to_owned(), revision_count: 0, revision_feedback: None, ..found })
+    }
+
+    /// The delivered result, or what a failed attempt at this round made of it.
+    async fn revision_sources(&self, owner: &Caller) -> Result<Vec<String>, RequestError> {
+        let delivered = self.snapshot.accepted_attempt(INTEGRATE);
+        let failed = self.snapshot.newest_attempt(REVISE).filter(|newest| {
+            let sequence = newest.attempt.sequence;
+            !is_done(newest) && delivered.is_none_or(|known| sequence > known.attempt.sequence)
+        });
+        if let Some(failed) = failed {
+            let found = self.with_changes(owner, vec![AttemptSource::left_by(failed)]).await?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        self.with_changes(owner, delivered.map(AttemptSource::accepted).into_iter().collect()).await
+    }
+
+    /// What the agent of a unit is told about the pull request.
+    pub(super) fn comments_for(&self, unit: &str) -> Vec<String> {
+        if unit != REVISE {
+            return vec![];
+        }
+        let findings = self.snapshot.request.state.people_review.findings.iter();
+        let line =
+            |place: &str| if place.is_empty() { String::new() } else { format!("{place}, ") };
+        findings
+            .map(|found| format!("{}{}: {}", line(&found.location), found.author, found.text))
+            .collect()
+    }
+
+    /// The changes of the round are looked at like any work; then they are merged, tested and pushed.
+    pub(super) async fn conclude_revision(
+        mut self,
+        attempt: &AttemptStatus,
+    ) -> Result<(), RequestError> {
+        let owner = self.owner().await?;
+        let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
+        let mut faults: Vec<String> =
+            diff.as_ref().and_then(blocking_finding).into_iter().collect();
+        faults.extend(self.signs_of(diff.as_ref()));
+        if !faults.is_empty() {
+            let summary = format!("its changes must not be used: {}", faults.join("; "));
+            let failed = AttemptStatus { summary: Some(summary), ..attempt.clone() };
+            return self.fail_step(&failed).await;
+        }
+        let short = |line: String| line.chars().take(MAX_REPLY_CHARS).collect::<String>();
+        let mut reply: Vec<String> = self.comments_for(REVISE).into_iter().map(short).collect();
+        reply.push(message(attempt));
+        let state = &mut self.snapshot.request.state;
+        state.unit_failures.remove(REVISE);
+        state.people_review.findings.clear();
+        state.people_review.reply = Some(reply.join("\n"));
+        let outcome = json!({ "result": "done", "message": message(attempt) });
+        self.finish_attempt(attempt, outcome).await
+    }
+}

@@ -1,0 +1,12 @@
+//! Requests on real databases, with child tasks that end as a test says.
+#![expect(clippy::unwrap_used, reason = "helpers are called by tests; a failure is the finding")]
+
+mod budget;
+mod control;
+mod forges;
+mod histories;
+mod injections;
+mod intake;
+mod memory;
+mod steps;
+mod world;
