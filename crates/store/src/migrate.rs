@@ -74,6 +74,12 @@ const MIGRATIONS: &[Migration] = migrations! {
     52 "0052_knowledge",
 };
 
+/// What the migrations up to [`SQLITE_BASELINE_VERSION`] make of an empty database: SQLite parses the schema again for
+/// each of their statements, which takes longer than the rest of a first start. `tests/it/baseline.rs` compares it
+/// with the migrations, and writes it.
+const SQLITE_BASELINE: &str = include_str!("../migrations/sqlite_baseline.sql");
+const SQLITE_BASELINE_VERSION: i64 = 52;
+
 /// An arbitrary number; the same in every process, so that only one process migrates a PostgreSQL database at a
 /// time.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(4277009)";
@@ -98,13 +104,25 @@ async fn apply_all(tx: &mut Tx, engine: DatabaseEngine) -> Result<(), Error> {
     if found > known {
         return Err(Error::Newer { found, known });
     }
+    let mut found = found;
+    if found == 0 && engine == DatabaseEngine::Sqlite {
+        tx.batch(SQLITE_BASELINE).await?;
+        found = SQLITE_BASELINE_VERSION;
+        for migration in MIGRATIONS.iter().filter(|migration| migration.version <= found) {
+            record_version(tx, migration.version).await?;
+        }
+    }
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > found) {
         let sql = match engine {
             DatabaseEngine::Postgres => migration.postgres,
             DatabaseEngine::Sqlite => migration.sqlite,
         };
         tx.batch(sql).await?;
-        tx.execute("INSERT INTO schema_version VALUES ($1)", &[migration.version.into()]).await?;
+        record_version(tx, migration.version).await?;
     }
     Ok(())
+}
+
+async fn record_version(tx: &mut Tx, version: i64) -> Result<(), Error> {
+    tx.execute("INSERT INTO schema_version VALUES ($1)", &[version.into()]).await.map(drop)
 }

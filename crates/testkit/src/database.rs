@@ -8,6 +8,7 @@ use nix::sys::statvfs::statvfs;
 use tempfile::TempDir;
 use tokio_postgres::{Config, NoTls};
 
+use crate::migrated_template::ensure_template;
 use crate::postgres_server::{self, SharedPostgresServer};
 
 /// An empty database for one test, removed on drop.
@@ -75,15 +76,29 @@ fn has_room(place: &str) -> bool {
     })
 }
 
-/// Creates a database on the private PostgreSQL server, which is started if necessary.
+/// Creates an empty database on the private PostgreSQL server, which is started if necessary.
 ///
 /// # Panics
 ///
 /// When PostgreSQL is not installed or does not start, with instructions.
 pub async fn postgres_database() -> TestDatabase {
+    create_database(postgres_server::shared_server(), "template1").await
+}
+
+/// Creates a database with the newest schema on the private PostgreSQL server: for tests that are not about migrations.
+///
+/// # Panics
+///
+/// When PostgreSQL is not installed or does not start, with instructions.
+pub async fn migrated_postgres_database() -> TestDatabase {
     let server = postgres_server::shared_server();
+    create_database(server, ensure_template(server).await).await
+}
+
+async fn create_database(server: &'static SharedPostgresServer, template: &str) -> TestDatabase {
     let name = format!("test_{:016x}", RandomState::new().build_hasher().finish());
-    if let Err(error) = run_admin_sql(server, &format!("CREATE DATABASE {name}")).await {
+    let sql = format!("CREATE DATABASE {name} TEMPLATE {template}");
+    if let Err(error) = run_sql(server, "postgres", &sql).await {
         panic!("the test server cannot create a database: {error}");
     }
     TestDatabase { url: server.url(&name), location: TestDatabaseLocation::Server { server, name } }
@@ -99,20 +114,21 @@ impl Drop for TestDatabase {
         let (server, sql) = (*server, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
         let dropped = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(run_admin_sql(server, &sql)).map_err(std::io::Error::other)
+            runtime.block_on(run_sql(server, "postgres", &sql)).map_err(std::io::Error::other)
         });
         // Leftovers are removed with the server's directory.
         let _ = dropped.join();
     }
 }
 
-/// Runs one statement as the owner of the server.
-async fn run_admin_sql(
+/// Runs statements as the owner of the server.
+pub(crate) async fn run_sql(
     server: &SharedPostgresServer,
+    database: &str,
     sql: &str,
 ) -> Result<(), tokio_postgres::Error> {
     let mut config = Config::new();
-    config.host_path(server.socket_dir()).user(postgres_server::USER).dbname("postgres");
+    config.host_path(server.socket_dir()).user(postgres_server::USER).dbname(database);
     let (client, connection) = config.connect(NoTls).await?;
     tokio::select! {
         done = client.batch_execute(sql) => done,

@@ -12,6 +12,7 @@ mod database;
 mod durable_server;
 mod git_server;
 mod isolation;
+mod migrated_template;
 mod postgres_server;
 mod postgres_tools;
 pub mod provider;
@@ -23,7 +24,7 @@ mod table_search;
 
 pub use acp_agent::acp_agent_command;
 pub use certificates::TestCertificate;
-pub use database::{TestDatabase, postgres_database, sqlite_database};
+pub use database::{TestDatabase, migrated_postgres_database, postgres_database, sqlite_database};
 pub use durable_server::DurableServer;
 pub use git_server::{GitHttpServer, GitServerLog};
 pub use isolation::{ProfileData, check_isolation};

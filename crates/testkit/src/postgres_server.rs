@@ -28,6 +28,10 @@ const SETTINGS: &[&str] = &[
     "full_page_writes=off",
     "max_connections=400",
     "shared_buffers=64MB",
+    // A database lives for seconds: nothing is worth collecting, and no process connects to a template.
+    "autovacuum=off",
+    "max_wal_size=4GB",
+    "checkpoint_timeout=1h",
 ];
 
 /// Polls the lock and stops the server once it is free. `$1` is the lock that users hold, `$2` the
@@ -78,6 +82,13 @@ impl SharedPostgresServer {
 
     pub(crate) fn url(&self, database: &str) -> String {
         format!("postgres://{USER}@{}/{database}", percent_encode(&self.socket_dir()))
+    }
+
+    /// Locks the creation of a template until the file is dropped.
+    pub(crate) fn lock_template(&self) -> io::Result<File> {
+        let creating = lock_file(&self.base.join("template.lock"))?;
+        creating.lock()?;
+        Ok(creating)
     }
 
     /// Whether the server answers. Fails at once if there is no server; waits for a busy one, because a

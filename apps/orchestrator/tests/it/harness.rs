@@ -13,7 +13,7 @@ use cynode_runtime::clock::{Clock, ManualClock, SystemClock};
 use cynode_runtime::secret_file;
 use cynode_runtime::shutdown::Shutdown;
 use cynode_runtime::tasks::BackgroundTasks;
-use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
+use cynode_testkit::{TestDatabase, migrated_postgres_database, sqlite_database};
 use cynode_wire::auth::{CreateUser, Login, SessionView};
 use cynode_wire::problem::Problem;
 use cynode_wire::tasks::{CreateTask, TaskView};
@@ -51,7 +51,7 @@ impl OrchestratorHarness {
     }
 
     pub(crate) async fn postgres() -> Self {
-        let database = postgres_database().await;
+        let database = migrated_postgres_database().await;
         Self::start(Arc::new(tempfile::tempdir().unwrap()), database, |_| {}).await
     }
 
@@ -124,7 +124,7 @@ impl OrchestratorHarness {
         let fresh = if old.url.starts_with("sqlite:") {
             sqlite_database()
         } else {
-            postgres_database().await
+            migrated_postgres_database().await
         };
         Self::start(Arc::clone(&self.data_dir), fresh, |_| {}).await
     }

@@ -6,7 +6,7 @@
 
 use std::future::Future;
 
-use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
+use cynode_testkit::{TestDatabase, migrated_postgres_database, sqlite_database};
 
 /// The database engine.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(crate) async fn run_on(engine: Engine, behaviour: impl Future<Output = ()>) 
 /// A fresh database of the engine of the test; SQLite where a test names none.
 pub(crate) async fn database() -> TestDatabase {
     match ENGINE.try_with(|engine| *engine) {
-        Ok(Engine::Postgres) => postgres_database().await,
+        Ok(Engine::Postgres) => migrated_postgres_database().await,
         Ok(Engine::Sqlite) | Err(_) => sqlite_database(),
     }
 }

@@ -28,7 +28,7 @@ macro_rules! on_both_engines {
             $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $test() {
-                    let database = cynode_testkit::postgres_database().await;
+                    let database = cynode_testkit::migrated_postgres_database().await;
                     let world = super::world::World::over(database).await;
                     Box::pin(super::$file::$test(world)).await;
                 }

@@ -24,7 +24,7 @@ use cynode_resources::{Accounts, BlobStore, Caller, ClientAddress, Signals, Stor
 use cynode_runs::RunOperations;
 use cynode_runtime::clock::{Clock as _, ManualClock, SharedClock};
 use cynode_store::{Artifact, InferenceCall, NewJob, Task, UnitAttempt};
-use cynode_testkit::{TestDatabase, postgres_database, sqlite_database};
+use cynode_testkit::{TestDatabase, migrated_postgres_database, sqlite_database};
 use cynode_wire::auth::CreateUser;
 use cynode_wire::git::{CHANGES_FILE, PATCH_FILE, changes_path};
 use cynode_wire::handoff::HandoffKind;
@@ -112,7 +112,7 @@ impl RequestFixture {
     }
 
     pub(crate) async fn postgres() -> Self {
-        Self::over(postgres_database().await).await
+        Self::over(migrated_postgres_database().await).await
     }
 
     async fn over(database: TestDatabase) -> Self {

@@ -30,7 +30,7 @@ macro_rules! on_each_engine {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $test() {
-                    let database = cynode_testkit::postgres_database().await;
+                    let database = cynode_testkit::migrated_postgres_database().await;
                     super::$test(crate::world::KnowledgeWorld::open(database).await).await;
                 }
             )+

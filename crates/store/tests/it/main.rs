@@ -9,6 +9,7 @@
 mod world;
 mod audit_plans;
 mod audit_tampering;
+mod baseline;
 mod blob_groups;
 mod checkpoint_reference;
 mod conformance;
@@ -41,7 +42,7 @@ macro_rules! conformance_tests {
             $($(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $test() {
-                    let database = cynode_testkit::postgres_database().await;
+                    let database = cynode_testkit::migrated_postgres_database().await;
                     let store = cynode_store::Store::open(&database.url).await.unwrap();
                     Box::pin(crate::conformance::$aggregate::$test(store)).await;
                 }
