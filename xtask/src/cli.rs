@@ -13,6 +13,9 @@ use crate::{
     bench, ci, fuzz, guardrails, local_model, openapi, prepare, third_party_agents, tidy, tool, vm,
 };
 
+/// The programs of `cynode up` as a release has them: with the small program that starts sandboxes.
+const WHOLE_SYSTEM: &[&str] = &["cynode", "cynode-stages"];
+
 /// Build, test and guardrail commands of this repository.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -197,20 +200,19 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
             tool::run_and_check(&mut bench::program::build_benchmark(&[], "knowledge", &args)?)?
         }
         XtaskCommand::Bench(BenchSubcommand::Pm { args }) => {
-            let binaries = ["cynode", "cynode-stages"];
-            tool::run_and_check(&mut bench::program::build_benchmark(&binaries, "pm", &args)?)?
+            tool::run_and_check(&mut bench::program::build_benchmark(WHOLE_SYSTEM, "pm", &args)?)?
         }
         XtaskCommand::Bench(BenchSubcommand::Sandbox { args }) => {
             prepare::ensure_bubblewrap()?;
-            let mut bench = bench::program::build_benchmark(&["cynode"], "sandbox", &args)?;
+            let mut bench = bench::program::build_benchmark(WHOLE_SYSTEM, "sandbox", &args)?;
             tool::run_and_check(&mut bench)?
         }
         XtaskCommand::Bench(BenchSubcommand::Soak { args }) => {
-            tool::run_and_check(&mut bench::program::build_benchmark(&["cynode"], "soak", &args)?)?
+            tool::run_and_check(&mut bench::program::build_benchmark(WHOLE_SYSTEM, "soak", &args)?)?
         }
         XtaskCommand::Bench(BenchSubcommand::Up { args }) => {
             // The benchmark starts the real binary, which is not one of its dependencies.
-            tool::run_and_check(&mut bench::program::build_benchmark(&["cynode"], "up", &args)?)?
+            tool::run_and_check(&mut bench::program::build_benchmark(WHOLE_SYSTEM, "up", &args)?)?
         }
         XtaskCommand::Bench(BenchSubcommand::Workflow { args }) => {
             bench::workflow::run(out, &args)?

@@ -72,6 +72,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     50 "0050_project_contexts",
     51 "0051_trace_profiles",
     52 "0052_knowledge",
+    55 "0055_task_names",
 };
 
 /// What the migrations up to [`SQLITE_BASELINE_VERSION`] make of an empty database: SQLite parses the schema again for

@@ -39,7 +39,7 @@ impl TestDatabase {
 
 const DATABASE_FILE: &str = "cynode.db";
 /// A memory file system, if there is one.
-const MEMORY_DIR: &str = "/dev/shm";
+pub(crate) const MEMORY_DIR: &str = "/dev/shm";
 /// Minimum free memory for all concurrent tests; a container often has less.
 const MIN_MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 

@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use nix::sys::statvfs::statvfs;
+
+use crate::database::MEMORY_DIR;
 use crate::postgres_tools::{PostgresTools, own_uid};
 
 /// The owner of every test database.
@@ -30,9 +33,12 @@ const SETTINGS: &[&str] = &[
     "shared_buffers=64MB",
     // A database lives for seconds: nothing is worth collecting, and no process connects to a template.
     "autovacuum=off",
-    "max_wal_size=4GB",
+    "max_wal_size=512MB",
     "checkpoint_timeout=1h",
 ];
+
+/// The size of a memory file system that holds the server.
+const MIN_SERVER_BYTES: u64 = 8 * 1024 * 1024 * 1024;
 
 /// Polls the lock and stops the server once it is free. `$1` is the lock that users hold, `$2` the
 /// server's directory, `$3` is `pg_ctl`. Exit code 75 means that the lock is held; any other ends the loop.
@@ -135,13 +141,21 @@ impl SharedPostgresServer {
     }
 }
 
-/// The directory of this user's server for this workspace. Fails if another user owns it.
+/// Whether a file system is large enough for a server. Its free space would not do: all processes must choose the same.
+fn is_large(directory: &str) -> bool {
+    statvfs(directory)
+        .is_ok_and(|found| found.blocks().saturating_mul(found.fragment_size()) >= MIN_SERVER_BYTES)
+}
+
+/// The directory of this user's server for this workspace, in memory where that is large enough. Fails if another user owns it.
 fn base_directory() -> io::Result<PathBuf> {
     let mut workspace = DefaultHasher::new();
     env!("CARGO_MANIFEST_DIR").hash(&mut workspace);
     let uid = own_uid();
     let name = format!("cynode-test-postgres-{uid}-{:08x}", workspace.finish() >> 32);
-    let base = std::env::temp_dir().join(name);
+    let parent =
+        if is_large(MEMORY_DIR) { PathBuf::from(MEMORY_DIR) } else { std::env::temp_dir() };
+    let base = parent.join(name);
     // Accessible, but not listable, for the user that root runs the server as.
     match DirBuilder::new().mode(0o711).create(&base) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

@@ -101,7 +101,8 @@ impl TaskCreation {
         let run = match self.request.input_mode {
             InputMode::Request => None,
             InputMode::Prompt | InputMode::Script | InputMode::Commands | InputMode::Agent => {
-                Some(start::insert_run(tx, &task, self.trigger).await?)
+                let parent = self.hook.as_ref().and_then(|hook| hook.parent());
+                Some(start::insert_run(tx, &task, self.trigger, parent).await?)
             }
         };
         if let Some(hook) = &self.hook {

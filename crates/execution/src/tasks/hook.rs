@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use cynode_domain::ids::TaskId;
 use cynode_domain::start::Trigger;
 use cynode_resources::Caller;
 use cynode_store::{Task, Tx};
@@ -15,6 +16,11 @@ use super::{TaskError, TaskService};
 pub trait CreationHook: Send + Sync {
     /// What makes a request with the same idempotency key another one, beside the task.
     fn fingerprint(&self) -> Option<String> {
+        None
+    }
+
+    /// The request whose child the task becomes: its run belongs to the trace of the request.
+    fn parent(&self) -> Option<TaskId> {
         None
     }
 

@@ -5,7 +5,7 @@
 //! dependencies is inserted too, and becomes claimable when they have completed. The triggers are listed in
 //! `docs/reference/start-triggers.md`.
 
-use cynode_domain::ids::{RunId, TraceId};
+use cynode_domain::ids::{RunId, TaskId, TraceId};
 use cynode_domain::start::{self, Denied, Trigger};
 use cynode_domain::status::RunStatus;
 use cynode_domain::suspension::REPLANNING_GRAPH_VERSION;
@@ -14,16 +14,18 @@ use serde_json::{Value, json};
 
 use super::task_event;
 
-/// Inserts the run of a new task, in the transaction that inserts the task, with an event that names the trigger.
+/// Inserts the run of a new task, in the transaction that inserts the task, with an event that names the trigger. `parent`
+/// is the request of a child task.
 pub(super) async fn insert_run(
     tx: &mut Tx,
     task: &Task,
     trigger: Trigger,
+    parent: Option<TaskId>,
 ) -> Result<RunId, cynode_store::Error> {
     let run = Run {
         id: RunId::generate(),
         task: task.spec.id,
-        trace: trace_of_task(task),
+        trace: trace_of_child(parent),
         status: RunStatus::Pending,
     };
     tx.run_insert(&run).await?;
@@ -37,9 +39,8 @@ pub(super) async fn insert_run(
 }
 
 /// A child task belongs to the trace of its request, which has the id of the request's task; any other task starts a trace.
-fn trace_of_task(task: &Task) -> TraceId {
-    let request = task.parent.as_ref().map(|parent| TraceId::from(parent.task.as_uuid()));
-    request.unwrap_or_else(TraceId::generate)
+fn trace_of_child(parent: Option<TaskId>) -> TraceId {
+    parent.map_or_else(TraceId::generate, |request| TraceId::from(request.as_uuid()))
 }
 
 /// Inserts the run of a forked task, in the transaction that inserts the task, with an event that names the trigger and

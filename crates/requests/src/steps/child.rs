@@ -153,6 +153,10 @@ pub(super) struct NewAttempt {
 
 #[async_trait]
 impl CreationHook for NewAttempt {
+    fn parent(&self) -> Option<TaskId> {
+        Some(self.task.spec.id)
+    }
+
     async fn before(&self, tx: &mut Tx) -> Result<(), TaskError> {
         if !tx.request_check_claim(self.claim).await? {
             return Err(TaskError::Conflict);

@@ -78,6 +78,20 @@ async fn a_tree_that_was_read_is_not_read_again_and_another_one_or_another_proje
 }
 
 #[tokio::test]
+async fn the_runs_of_attempts_belong_to_the_trace_of_their_request() {
+    let world = RequestFixture::sqlite().await;
+    let view = world.submit(RequestSettings::default()).await;
+    world.end_context(view.id).await;
+    let child = world.child(view.id, "impl:main").await.spec.id;
+
+    let run = world.store.read(move |tx| {
+        Box::pin(async move { Ok::<_, cynode_store::Error>(tx.run_of_task(child).await?.unwrap()) })
+    });
+
+    assert_eq!(run.await.unwrap().trace.to_string(), view.id.to_string());
+}
+
+#[tokio::test]
 async fn attempts_have_an_order_that_no_clock_changes() {
     for world in [RequestFixture::sqlite().await, RequestFixture::postgres().await] {
         let view = until_integration(&world, as_patch()).await;

@@ -10,8 +10,8 @@ use similar::{ChangeTag, TextDiff};
 use crate::{NetworkUse, ToolHandler, parse_inputs};
 
 const DEFAULT_CONTEXT_LINES: usize = 3;
-/// After this time the differences are approximate.
-const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// After this time the differences are approximate: the thread serves other calls, too.
+const TIME_LIMIT: Duration = Duration::from_millis(200);
 
 pub(super) const HANDLER: ToolHandler = ToolHandler {
     name: TextDiffInputs::NAME,
