@@ -7,6 +7,7 @@
 //!
 //! Invariant: [`confine`] is called while the process has one thread.
 
+mod allowed_syscalls;
 mod descriptors;
 mod files;
 mod sockets;

@@ -14,9 +14,10 @@ use std::process::Command;
 use std::thread;
 
 use nix::libc;
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::kill;
-use nix::unistd::getppid;
+use nix::unistd::{Pid, getppid};
 use serde_json::{Map, Value};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -31,6 +32,7 @@ pub(crate) fn run_probe(file: &Path) -> anyhow::Result<()> {
     said("exec", outcome_word(Command::new("/bin/true").spawn()));
     said("program_in_memory", outcome_word(memfd_create("probe", MFdFlags::empty())));
     said("signal", outcome_word(kill(getppid(), None)));
+    said("unlisted_call", outcome_word(sched_setaffinity(Pid::this(), &CpuSet::new())));
     said("thread", outcome_word(thread::Builder::new().spawn(|| ()).map(drop)));
     probe_files(file, &mut said);
     probe_sockets(&file.with_extension("sock"), &mut said);

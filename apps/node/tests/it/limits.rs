@@ -8,7 +8,8 @@ use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
 
 use crate::workbench::{
-    SandboxWorkbench, TEST_TIMEOUT, command, eventually, limits, read_stream, script,
+    SandboxWorkbench, TEST_TIMEOUT, command, eventually, limits, read_stream,
+    rerun_all_unprivileged, script,
 };
 
 /// Prints a line on SIGTERM.
@@ -295,4 +296,23 @@ fn disk_cannot_be_hidden_in_directories_with_long_names() {
     let done = bench.run_within(line, little);
 
     assert_eq!(reached_limit(done.ending()), "directories are nested too deep to be measured");
+}
+
+#[test]
+fn the_limits_hold_on_an_unprivileged_node_too() {
+    rerun_all_unprivileged(&[
+        "limits::a_fork_bomb_ends_within_its_bounds",
+        "limits::memory_hidden_in_temporary_files_counts",
+        "limits::memory_hidden_from_the_private_memory_of_processes_counts",
+        "limits::empty_files_cannot_fill_the_memory",
+        "limits::a_job_cannot_change_the_limits_of_its_sandbox",
+        "limits::deleted_files_that_are_open_count_as_disk",
+        "limits::sparse_artifacts_count_with_their_holes",
+        "limits::disk_cannot_be_hidden_in_directories_with_long_names",
+        "isolation::files_of_the_host_are_not_visible_to_jobs",
+        "isolation::jobs_have_no_network_but_their_own_loopback",
+        "isolation::jobs_have_no_capabilities_and_cannot_make_namespaces",
+        "isolation::a_job_sees_only_its_own_processes_and_cannot_end_its_sandbox",
+        "isolation::the_environment_of_a_job_is_the_promised_one_and_nothing_else",
+    ]);
 }

@@ -154,6 +154,11 @@ const NOBODY: &str = "65534";
 /// Runs another test of this program again, as an unprivileged user. Does nothing if this process is unprivileged: then
 /// that test is this one.
 pub(crate) fn rerun_unprivileged(name: &str) {
+    rerun_all_unprivileged(&[name]);
+}
+
+/// As [`rerun_unprivileged`], for several tests.
+pub(crate) fn rerun_all_unprivileged(names: &[&str]) {
     if std::env::var_os(RERUN_VAR).is_some() || !nix::unistd::geteuid().is_root() {
         return;
     }
@@ -167,7 +172,8 @@ pub(crate) fn rerun_unprivileged(name: &str) {
     let output = Command::new("setpriv")
         .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"])
         .arg(&test)
-        .args(["--exact", name])
+        .args(["--test-threads", "2", "--exact"])
+        .args(names)
         .env(RERUN_VAR, "1")
         .env(NODE_PROGRAM_VAR, &node)
         .current_dir(shelf.path())
@@ -176,5 +182,5 @@ pub(crate) fn rerun_unprivileged(name: &str) {
 
     let report = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{report}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(report.contains("1 passed"), "{report}");
+    assert!(report.contains(&format!(" {} passed", names.len())), "{report}");
 }

@@ -1,5 +1,5 @@
-//! The system call filter: denies starting programs and processes, sockets other than the connection to the
-//! orchestrator, and every known way around these rules.
+//! The system call filters: a list of allowed calls, and rules that deny starting programs and processes, sockets other
+//! than the connection to the orchestrator, and every known way around these rules with `EPERM`.
 
 use cynode_runtime::syscalls::{self, SyscallRules};
 use nix::libc;
@@ -8,6 +8,7 @@ use seccompiler::{
     SeccompRule as Rule,
 };
 
+use super::allowed_syscalls::allowed_calls;
 use super::sockets;
 
 /// Denied with `EPERM`.
@@ -118,9 +119,11 @@ const FCHMODAT2: i64 = 452;
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 
-/// Installs the filter; returns whether it is enforced, which unknown architectures cannot do.
+/// Installs the filters; returns whether they are enforced, which unknown architectures cannot do. Where both deny a
+/// call, the process gets the error of the one that was installed last.
 pub(super) fn restrict(looks_up_names: bool) -> Result<bool, seccompiler::Error> {
-    syscalls::deny_syscalls(denied_calls(looks_up_names)?)
+    let rules = denied_calls(looks_up_names)?;
+    Ok(syscalls::allow_syscalls(allowed_calls())? && syscalls::deny_syscalls(rules)?)
 }
 
 fn denied_calls(looks_up_names: bool) -> Result<SyscallRules, BackendError> {
