@@ -3,6 +3,8 @@
 //! One client cannot keep others out: connections are limited in total and for each address, a connection over a
 //! limit is closed at once, and one that sends no complete request for a while is closed too.
 
+mod paced_body;
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -28,6 +30,7 @@ use tokio::time::Instant;
 use tower::Service as _;
 use tower_http::timeout::TimeoutBody;
 
+use self::paced_body::PacedBody;
 use crate::trusted_proxies::TrustedProxies;
 
 /// How long a connection may wait for a complete request header, also between two requests. Longer than the idle
@@ -106,12 +109,13 @@ pub(crate) async fn serve(
     graceful.shutdown().await;
 }
 
-/// Limits the time between two parts of the request body.
+/// Limits the time between two parts of the request body, and demands a minimum rate.
 pub(crate) async fn limit_body_time(request: axum::extract::Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
-    next.run(request.map(|body| Body::new(TimeoutBody::new(BODY_TIMEOUT, body)))).await
+    next.run(request.map(|body| Body::new(TimeoutBody::new(BODY_TIMEOUT, PacedBody::new(body)))))
+        .await
 }
 
 /// Serves the requests of one connection.
