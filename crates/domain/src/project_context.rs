@@ -110,6 +110,14 @@ impl ProjectContext {
     /// The longest of them, in characters.
     const MAX_ENTRY_CHARS: usize = 300;
 
+    /// The commands that build and test a fresh checkout, in their order; empty for a project without tests.
+    pub fn verification_commands(&self) -> Vec<String> {
+        if self.test_commands.is_empty() {
+            return vec![];
+        }
+        self.build_commands.iter().chain(&self.test_commands).cloned().collect()
+    }
+
     /// Adds what a model says. What the files say stays, and paths that do not exist are left out.
     pub fn add_analysis(&mut self, analysis: ProjectAnalysis) {
         let architecture = one_line(&analysis.architecture, Self::MAX_ARCHITECTURE_CHARS);

@@ -29,17 +29,17 @@ pub(super) const NO_MARKERS: &str = "git grep --untracked -nE '^(<<<<<<<|>>>>>>>
 const RESOLVE_CONFLICTS: &str = "# Resolve merge conflicts\n\nThe changes of several work units were merged into the working directory. Files with conflicts contain markers (`<<<<<<<`, `=======`, `>>>>>>>`). Resolve every conflict so that both changes are kept, and leave no marker. Change nothing else.\n";
 
 impl Step<'_> {
-    /// Merges all results into one checkout, and runs the tests of the project in it.
+    /// Merges all results into one checkout, and builds and tests the project in it.
     pub(super) async fn start_integration(self) -> Result<(), RequestError> {
         let context = self.context()?;
         let owner = self.owner().await?;
         let builds_on = self.with_changes(&owner, self.merged_sources()).await?;
         let is_tested = self.snapshot.request.settings.require_tests_pass;
-        let mut commands = context.test_commands.clone();
+        let mut commands = context.verification_commands();
         if commands.is_empty() || !is_tested {
             commands = vec![NOTHING_TO_TEST.to_owned()];
         }
-        // What the tests leave in the checkout is not delivered.
+        // What the build and the tests leave in the checkout is not delivered.
         commands.push(DISCARD_OUTPUT.to_owned());
         let request = CreateTask {
             input_mode: InputMode::Commands,

@@ -195,8 +195,7 @@ impl Step<'_> {
     ) -> CreateTask {
         let base = CreateTask { builds_on, ..self.child_request(&unit.id) };
         if unit.kind == UnitKind::Test {
-            let commands =
-                context.build_commands.iter().chain(&context.test_commands).cloned().collect();
+            let commands = context.verification_commands();
             return CreateTask { input_mode: InputMode::Commands, commands, ..base };
         }
         let prompt = render_prompt(

@@ -192,6 +192,27 @@ async fn an_agent_corrects_a_merged_result_whose_tests_fail_if_a_person_says_so(
 }
 
 #[tokio::test]
+async fn units_and_the_merged_result_are_built_before_they_are_tested() {
+    let world = RequestFixture::sqlite().await;
+    world.plan("medium", &[("a", &[])]);
+    let view = world.submit(as_patch()).await;
+    let guide = "# App\n\n## Build\n\n```\nmake app\n```\n\n## Test\n\n```\nsh tests/run.sh\n```\n";
+    world.end_context_with(view.id, TREE, guide).await;
+    world.end(view.id, "spec:a", patch("a.md")).await;
+    world.end(view.id, "impl:a", patch("a.rs")).await;
+    world.end(view.id, "review:a", review(true, "a.rs:1")).await;
+
+    let tested = world.child(view.id, "test:a").await.spec.commands;
+    world.end(view.id, "test:a", ChildEnd::Nothing).await;
+    let merged = world.child(view.id, "integrate").await.spec.commands;
+
+    let expected = ["make app", "sh tests/run.sh"];
+    assert_eq!(tested, expected);
+    assert_eq!(merged[..2], expected);
+    assert!(merged.len() == 3 && merged[2].contains("git clean"), "{merged:?}");
+}
+
+#[tokio::test]
 async fn accepted_changes_that_are_missing_are_not_left_out() {
     let world = RequestFixture::sqlite().await;
     let view = world.submit(as_patch()).await;
