@@ -8,6 +8,8 @@ use serde_json::Value;
 use crate::image_name::{ALLOWED_IMAGES_KEY, check_image_name};
 use crate::job_cache::{CACHE_ENABLED_KEY, CACHE_QUOTA_KEY};
 use crate::policy::network::{AllowedNetworks, HostPattern};
+use crate::request::MAX_PARALLEL_UNITS;
+use crate::role_limits::ROLE_LIMITS_PREFIX;
 use crate::run_policy;
 use crate::skill::Category;
 use crate::suspension::{IF_INTERRUPTED_KEY, IfInterrupted};
@@ -95,6 +97,7 @@ const SECONDS: ValueKind =
     ValueKind::Integer(run_policy::SECONDS_RANGE.0, run_policy::SECONDS_RANGE.1);
 const PAUSE_MS: ValueKind =
     ValueKind::Integer(run_policy::BACKOFF_MS_RANGE.0, run_policy::BACKOFF_MS_RANGE.1);
+const PARALLEL: ValueKind = ValueKind::Integer(1, MAX_PARALLEL_UNITS);
 const PREFER_LOCAL: &str = "prefer local models to external ones";
 const EXTERNAL: &str = "the only external providers that may be used";
 const ORDER: &str = "the order in which providers are tried";
@@ -178,6 +181,31 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
         "network.internal.allowed",
         ValueKind::InternalNetworks,
         "internal addresses and hosts that may be reached",
+    ),
+    setting(
+        "pm.max_parallel.architect",
+        PARALLEL,
+        "units of architects that run at once in a request; 8 without it",
+    ),
+    setting(
+        "pm.max_parallel.designer",
+        PARALLEL,
+        "units of designers that run at once in a request; 8 without it",
+    ),
+    setting(
+        "pm.max_parallel.developer",
+        PARALLEL,
+        "units of developers that run at once in a request; 8 without it",
+    ),
+    setting(
+        "pm.max_parallel.reviewer",
+        PARALLEL,
+        "units of reviewers that run at once in a request; 8 without it",
+    ),
+    setting(
+        "pm.max_parallel.tester",
+        PARALLEL,
+        "units of testers that run at once in a request; 4 without it",
     ),
     setting(
         "pm.pull_requests.poll_seconds",
@@ -315,6 +343,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
 const CLOSED_PREFIXES: &[(ConfigKeyKind, &str)] = &[
     (ConfigKeyKind::Setting, "budget."),
     (ConfigKeyKind::Setting, "models.hints."),
+    (ConfigKeyKind::Setting, ROLE_LIMITS_PREFIX),
     (ConfigKeyKind::Preference, "agents.project_analyst.model_routing."),
     (ConfigKeyKind::Preference, "agents.project_manager.continue."),
     (ConfigKeyKind::Preference, "agents.project_manager.model_routing."),

@@ -44,6 +44,7 @@ pub mod question;
 pub mod report;
 pub mod request;
 pub mod request_budget;
+pub mod role_limits;
 pub mod run;
 pub mod run_policy;
 pub mod schedule;

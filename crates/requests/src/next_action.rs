@@ -3,6 +3,7 @@
 use cynode_domain::ids::TaskId;
 use cynode_domain::request::{DeliveryMode, MAX_UNIT_FAILURES};
 use cynode_domain::status::{RequestPhase, WorkUnitStatus as Status};
+use cynode_domain::work::UnitKind;
 
 use crate::snapshot::{
     CONTEXT, INTEGRATE, MERGE, PUSH, REVISE, RequestSnapshot, is_done, is_passed,
@@ -83,6 +84,15 @@ fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
     }
     let limit = usize::try_from(snapshot.request.settings.max_parallel_units).unwrap_or(1);
     let running = snapshot.running_count();
+    // One role never keeps others waiting: units of other roles start meanwhile.
+    let free: Vec<UnitKind> = UnitKind::ALL
+        .iter()
+        .copied()
+        .filter(|kind| {
+            let limit = usize::try_from(snapshot.role_limits.limit(*kind)).unwrap_or(1);
+            snapshot.running_units(*kind) < limit
+        })
+        .collect();
     let is_startable = |index: usize| {
         let unit = board.unit(index);
         let may_start = match unit.status {
@@ -99,6 +109,7 @@ fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
             | Status::Failed => false,
         };
         may_start
+            && free.contains(&unit.kind)
             && !snapshot.is_running(&unit.id)
             && !snapshot.request.state.taken_over.contains_key(&unit.id)
             && failures(snapshot, &unit.id) < MAX_UNIT_FAILURES

@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
-use cynode_domain::status::WorkUnitStatus as Status;
+use cynode_domain::role_limits::{ROLE_LIMITS_PREFIX, RoleLimits};
+use cynode_domain::status::{RequestPhase, WorkUnitStatus as Status};
+use cynode_domain::work::UnitKind;
 use cynode_ops::WorkError;
 use cynode_ops::work::{WorkBoard, load_board};
 use cynode_store::{AttemptStatus, Task, Tx, WorkRequest};
@@ -18,6 +20,9 @@ pub(crate) const MERGE: &str = "merge";
 /// The unit id of the attempts at pushing the branch.
 pub(crate) const PUSH: &str = "push";
 
+/// More than there are roles.
+const MAX_LIMIT_SETTINGS: u32 = 20;
+
 /// The unit id of the attempts at comments on the pull request.
 pub(crate) const REVISE: &str = "revise";
 
@@ -29,6 +34,8 @@ pub(crate) struct RequestSnapshot {
     pub(crate) board: Option<WorkBoard>,
     /// Oldest first.
     pub(crate) attempts: Vec<AttemptStatus>,
+    /// How many units of a role run at once.
+    pub(crate) role_limits: RoleLimits,
 }
 
 impl RequestSnapshot {
@@ -48,7 +55,8 @@ impl RequestSnapshot {
             Err(error) => return Err(error.into()),
         };
         let attempts = tx.attempt_list(id).await?;
-        Ok(Some(Self { request, task, board, attempts }))
+        let role_limits = load_role_limits(tx, request.phase).await?;
+        Ok(Some(Self { request, task, board, attempts, role_limits }))
     }
 
     /// The attempts at a unit or a step, oldest first.
@@ -80,6 +88,15 @@ impl RequestSnapshot {
             .find(|attempt| attempt.status.is_terminal() && attempt.attempt.concluded_at.is_none())
     }
 
+    /// How many units of a kind run now.
+    pub(crate) fn running_units(&self, kind: UnitKind) -> usize {
+        let is_of_kind = |attempt: &AttemptStatus| {
+            let prefix = attempt.attempt.unit.split_once(':').map(|(prefix, _)| prefix);
+            prefix == Some(kind.prefix())
+        };
+        self.attempts.iter().filter(|attempt| is_open(attempt) && is_of_kind(attempt)).count()
+    }
+
     /// How many attempts run now.
     pub(crate) fn running_count(&self) -> usize {
         self.attempts.iter().filter(|attempt| is_open(attempt)).count()
@@ -95,6 +112,16 @@ impl RequestSnapshot {
     pub(crate) fn next_number(&self, unit: &str) -> u32 {
         self.newest_attempt(unit).map_or(1, |newest| newest.attempt.number + 1)
     }
+}
+
+/// Only while units start.
+async fn load_role_limits(tx: &mut Tx, phase: RequestPhase) -> Result<RoleLimits, RequestError> {
+    if phase != RequestPhase::Working {
+        return Ok(RoleLimits::default());
+    }
+    let settings = tx.setting_list(ROLE_LIMITS_PREFIX, None, MAX_LIMIT_SETTINGS).await?;
+    let values = settings.iter().map(|setting| (setting.key.as_str(), &setting.value));
+    Ok(RoleLimits::from_settings(values))
 }
 
 /// Whether an attempt runs. One that the request took note of stays ended, whatever becomes of its task.

@@ -89,7 +89,7 @@ pub(crate) fn brief_view(request: WorkRequest, overview: RequestOverview) -> Req
 
 /// The view of one request.
 pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestView {
-    let RequestSnapshot { request, task, board, attempts } = snapshot;
+    let RequestSnapshot { request, task, board, attempts, .. } = snapshot;
     let (text, answers) = (task.spec.prompt.clone(), request.state.answers.clone());
     let requirements = list_requirements(&text);
     let rows = board.as_ref().map(WorkBoard::units).unwrap_or_default();

@@ -8,10 +8,12 @@ use cynode_domain::question::{Reply, ReplyForm};
 use cynode_domain::request::{DeliveryMode, RequestSettings};
 use cynode_domain::request_budget::CallPurpose;
 use cynode_domain::status::{ShownTaskStatus, WorkUnitStatus};
+use cynode_domain::work::UnitKind;
 use cynode_store::SpendingLimits;
 use cynode_wire::requests::{RequestUnitView, RequestView, SubmitRequest};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use serde_json::json;
 
 use crate::world::{ChildEnd, RequestFixture, patch, review, submission, unit_of};
 
@@ -28,6 +30,8 @@ struct History {
     needs: Vec<Vec<bool>>,
     scope: &'static str,
     max_parallel_units: u32,
+    /// How many units of each kind run at once, in the order of [`UnitKind::ALL`].
+    role_limits: [u32; 5],
     max_review_rounds: u32,
     require_tests_pass: bool,
     budget_calls: Option<i64>,
@@ -77,17 +81,26 @@ fn histories() -> impl Strategy<Value = History> {
     (
         needs,
         prop_oneof![Just("small"), Just("medium")],
-        1..4_u32,
+        (1..7_u32, prop::array::uniform5(1..4_u32)),
         0..3_u32,
         any::<bool>(),
         budget,
         prop::collection::vec(act, 0..30),
     )
         .prop_map(
-            |(needs, scope, parallel, rounds, require_tests_pass, budget_calls, acts)| History {
+            |(
+                needs,
+                scope,
+                (parallel, role_limits),
+                rounds,
+                require_tests_pass,
+                budget_calls,
+                acts,
+            )| History {
                 needs,
                 scope,
                 max_parallel_units: parallel,
+                role_limits,
                 max_review_rounds: rounds,
                 require_tests_pass,
                 budget_calls,
@@ -134,6 +147,10 @@ async fn live(world: &RequestFixture, history: &History) {
         budget_micros: history.budget_calls.map(|calls| calls * CALL_MICROS),
         ..RequestSettings::default()
     };
+    for (kind, limit) in UnitKind::ALL.iter().zip(history.role_limits) {
+        let key = format!("pm.max_parallel.{}", kind.role());
+        world.set(&key, json!(limit)).await.unwrap();
+    }
     let body = SubmitRequest { force: true, ..submission(settings) };
     world.add_provider().await;
     let view = world.requests.submit(&world.bob, body).await.unwrap();
@@ -248,6 +265,7 @@ async fn check(world: &RequestFixture, view: &RequestView, planned: &[String], h
     }
     assert!(running.values().all(|count| *count == 1), "a unit runs twice: {running:?}");
     assert!(running.len() <= history.max_parallel_units as usize, "too many run: {running:?}");
+    check_role_limits(view, &running, history);
     for unit in running.keys().filter_map(|unit| units.get(unit.as_str())) {
         for before in &unit.depends_on {
             let before = units[before.as_str()];
@@ -269,6 +287,32 @@ async fn check(world: &RequestFixture, view: &RequestView, planned: &[String], h
         let cost: Result<i64, cynode_store::Error> = cost.await;
         let cost = cost.unwrap();
         assert!(cost <= budget, "{cost} of {budget}");
+    }
+}
+
+/// No role has more units than its limit, and a unit that may start waits only for a place.
+fn check_role_limits(view: &RequestView, running: &BTreeMap<String, u32>, history: &History) {
+    let of = |kind: UnitKind| {
+        let runs = |unit: &&RequestUnitView| unit.kind == kind && running.contains_key(&unit.id);
+        view.units.iter().filter(runs).count()
+    };
+    for (kind, limit) in UnitKind::ALL.iter().zip(history.role_limits) {
+        let count = of(*kind);
+        assert!(count <= limit as usize, "{count} units of {kind} run, allowed are {limit}");
+        let has_place =
+            count < limit as usize && running.len() < history.max_parallel_units as usize;
+        let is_completed = |id: &String| {
+            let unit = view.units.iter().find(|unit| unit.id == *id).unwrap();
+            unit.status == WorkUnitStatus::Completed
+        };
+        for unit in view.units.iter().filter(|unit| unit.kind == *kind) {
+            let may_start = unit.status == WorkUnitStatus::Assigned
+                && unit.depends_on.iter().all(is_completed)
+                && !running.contains_key(&unit.id);
+            let is_going_on = view.question.is_none() && view.ended_at.is_none();
+            let is_kept_waiting = may_start && has_place && is_going_on;
+            assert!(!is_kept_waiting, "{} starves: {view:#?}", unit.id);
+        }
     }
 }
 
