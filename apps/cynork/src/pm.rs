@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use cynode_domain::question::Reply;
+use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::{WorkKind, WorkScope};
 use cynode_wire::page::MAX_LIMIT;
 use cynode_wire::requests::{
@@ -53,7 +54,7 @@ pub enum PmCommand {
     },
     /// Answer the question of a request.
     Answer(PmAnswerArgs),
-    /// Decide the kind or the scope of a request yourself, until it is planned.
+    /// Decide the kind, the scope or the workflow of a request yourself, until it is planned.
     Override(PmOverrideArgs),
     /// Show the changes of a request.
     Diff {
@@ -134,11 +135,17 @@ pub struct PmOverrideArgs {
     /// The request, by name or id.
     request: String,
     /// `new_project`, `feature_request` or `quick_fix`.
-    #[arg(long, required_unless_present = "scope")]
+    #[arg(long, required_unless_present_any = ["scope", "workflow"])]
     kind: Option<WorkKind>,
     /// `trivial`, `small`, `medium` or `large`.
     #[arg(long)]
     scope: Option<WorkScope>,
+    /// The kinds of units: `implementation`, and any of `spec`, `design`, `review` and `test`.
+    #[arg(long, value_name = "UNITS", value_delimiter = ',')]
+    workflow: Vec<UnitKind>,
+    /// Why, for the record.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), CliFailure> {
@@ -166,8 +173,9 @@ pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), 
             app.out.show(&view, |view, _| format!("{} goes on: {}", view.name, view.phase))
         }
         PmCommand::Override(args) => {
-            let PmOverrideArgs { request, kind, scope } = args;
-            let body = OverrideRequest { kind, scope };
+            let PmOverrideArgs { request, kind, scope, workflow, reason } = args;
+            let workflow = Some(workflow).filter(|units| !units.is_empty());
+            let body = OverrideRequest { kind, scope, workflow, reason };
             let call = async |client: &cynode_client::Client| {
                 client.request_override(&request, &body).await
             };

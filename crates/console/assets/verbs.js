@@ -11,7 +11,7 @@ export function verbsFor(view, refresh) {
   const button = (words, tone, act) => el("button", { type: "button", class: tone, onclick: act }, words);
   const isEarly = ["intake", "context", "planning"].includes(view.phase);
   return [
-    isOpen(view.status) && isEarly ? button("Change kind or scope", "", () => override(view, refresh)) : null,
+    isOpen(view.status) && isEarly ? button("Change kind, scope or workflow", "", () => override(view, refresh)) : null,
     isOpen(view.status) && !view.paused_at ? button("Pause", "", () => steer(view, "pause", "The request is paused.", refresh)) : null,
     isOpen(view.status) && view.paused_at ? button("Resume", "main", () => steer(view, "resume", "The request goes on.", refresh)) : null,
     isOpen(view.status) ? button("Cancel the request", "danger", () => cancel(view, refresh)) : null,
@@ -73,9 +73,15 @@ function override(view, refresh) {
   const unchanged = (decided) => ["", decided ? `As decided: ${decided.value}` : "Let it be decided"];
   const kind = select({ name: "kind" }, [unchanged(view.kind), ...KINDS]);
   const scope = select({ name: "scope" }, [unchanged(view.scope), ...REQUEST_SCOPES]);
-  formDialog("Change kind or scope", [field("Kind", kind), field("Scope", scope, "Kind and scope choose the units of the plan.")], "Decide", async () => {
-    if (!kind.value && !scope.value) return;
-    await post(`${address(view)}/override`, { kind: kind.value || undefined, scope: scope.value || undefined });
+  const workflow = el("input", { name: "workflow", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+  const reason = el("textarea", { name: "reason", rows: "2", maxlength: "1000" });
+  formDialog("Change kind, scope or workflow", [field("Kind", kind), field("Scope", scope, "Kind and scope choose the units of the plan."),
+    field("Workflow", workflow, "The units yourself, such as: implementation, review, test. If empty, kind and scope choose them."),
+    field("Why", reason)], "Decide", async () => {
+    const units = workflow.value.split(",").map((name) => name.trim()).filter(Boolean);
+    if (!kind.value && !scope.value && !units.length) return;
+    await post(`${address(view)}/override`, { kind: kind.value || undefined, scope: scope.value || undefined,
+      workflow: units.length ? units : undefined, reason: reason.value.trim() || undefined });
     say("Your decision is recorded.");
     await refresh();
   });

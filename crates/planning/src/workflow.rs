@@ -1,5 +1,7 @@
 //! Which kinds of units a request needs: one total function of kind, scope and user interface.
 
+use std::collections::BTreeSet;
+
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::{WorkKind, WorkScope};
 
@@ -44,6 +46,19 @@ pub fn select_workflow(kind: WorkKind, scope: WorkScope, has_ui: bool) -> Select
     };
     let ui = if has_ui { " with a user interface" } else { "" };
     SelectedWorkflow { units, is_split, reason: format!("a {scope} {subject}{ui}") }
+}
+
+/// The units of a workflow that a person chose, in processing order. The error says what is allowed.
+pub fn check_workflow(units: &[UnitKind]) -> Result<Vec<UnitKind>, String> {
+    let chosen: BTreeSet<UnitKind> = units.iter().copied().collect();
+    if chosen.len() == units.len() && chosen.contains(&UnitKind::Implementation) {
+        return Ok(chosen.into_iter().collect());
+    }
+    let names: Vec<_> = units.iter().map(|unit| unit.as_str()).collect();
+    Err(format!(
+        "\"{}\" is no workflow: it needs implementation, and may have spec and design before it, review and test after it, each once",
+        names.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -95,6 +110,26 @@ mod tests {
             "quick_fix large ui: spec design impl review test split",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_chosen_workflow_has_an_implementation_and_every_kind_at_most_once() {
+        use UnitKind::{Design, Implementation, Review, Spec, Test};
+
+        let ordered = check_workflow(&[Test, Review, Implementation]).unwrap();
+        assert_eq!(ordered, [Implementation, Review, Test]);
+        for kind in WorkKind::ALL {
+            for scope in WorkScope::ALL {
+                let units = select_workflow(*kind, *scope, true).units;
+                assert_eq!(check_workflow(&units), Ok(units));
+            }
+        }
+        let none: &[UnitKind] = &[];
+        for units in [none, &[Spec, Design], &[Review], &[Implementation, Implementation]] {
+            let fault = check_workflow(units).unwrap_err();
+            assert!(fault.contains("needs implementation"), "{fault}");
+            assert!(fault.contains("spec and design before it, review and test after it"));
+        }
     }
 
     #[test]

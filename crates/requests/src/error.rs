@@ -29,7 +29,7 @@ pub enum RequestError {
     #[error("this question accepts: {accepted}")]
     WrongReply { accepted: String },
     #[error(
-        "the request is {phase} already: its kind and scope can be changed until it is planned"
+        "the request is {phase} already: its kind, scope and workflow can be changed until it is planned"
     )]
     AlreadyPlanned { phase: RequestPhase },
     #[error(

@@ -44,7 +44,7 @@ pub(crate) async fn remember_answer(
     record(tx, task, (MemoryKind::Decision, title, text), None, key, now).await
 }
 
-/// Remembers the kind and the scope that a person decided.
+/// Remembers the kind, the scope and the workflow that a person decided, and why.
 pub(crate) async fn remember_override(
     tx: &mut Tx,
     task: &Task,
@@ -52,14 +52,21 @@ pub(crate) async fn remember_override(
     by: &str,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let facts: Vec<String> = ["kind", "scope"]
-        .iter()
-        .filter_map(|name| Some(format!("{name}: {}", decided[*name].as_str()?)))
-        .collect();
+    let words = ["kind", "scope"].into_iter().filter_map(|name| {
+        let value = decided[name].as_str()?;
+        Some(format!("{name}: {value}"))
+    });
+    let stages = decided["workflow"].as_array().map(|units| {
+        let names: Vec<_> = units.iter().filter_map(Value::as_str).collect();
+        format!("workflow: {}", names.join(" "))
+    });
+    let facts: Vec<String> = words.chain(stages).collect();
     let facts = facts.join(", ");
+    let reason = decided["reason"].as_str();
+    let reason = reason.map(|reason| format!("\nReason: {reason}")).unwrap_or_default();
     let request = task.spec.prompt.lines().next().unwrap_or_default();
     let title = format!("{by} decided {facts} for {}", task.spec.name);
-    let text = format!("Request: {request}\nDecision: {facts}");
+    let text = format!("Request: {request}\nDecision: {facts}{reason}");
     // A decision that is repeated is one decision.
     let key = format!("override/{}/{facts}", task.spec.id);
     record(tx, task, (MemoryKind::Decision, title, text), None, key, now).await

@@ -252,6 +252,12 @@ pub struct OverrideRequest {
     pub kind: Option<WorkKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<WorkScope>,
+    /// The kinds of units of every component: `implementation`, and of the others each at most once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Vec<UnitKind>>,
+    /// Why, for the record; at most 1000 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// `POST /v1/requests/{request}/take-over`

@@ -9,7 +9,7 @@ use cynode_ops::work::{insert_plan, persist_board};
 use cynode_planning::context::CONTEXT_RULES;
 use cynode_planning::intake::{Submission, assess_scope};
 use cynode_planning::structured_context::summarize;
-use cynode_planning::workflow::{SelectedWorkflow, select_workflow};
+use cynode_planning::workflow::select_workflow;
 use cynode_store::WorkPlan;
 use cynode_wire::handoff::{PlanWorkAnswer, PlanWorkHandoff};
 use serde_json::json;
@@ -44,12 +44,17 @@ impl Step<'_> {
             context.add_analysis(analysis);
             context
         });
-        let workflow = select_workflow(kind.value, scope.value, context.has_ui);
-        let components = self.with_units(components, &workflow);
+        let selected = select_workflow(kind.value, scope.value, context.has_ui);
+        let workflow = state.workflow.clone().unwrap_or(Decided {
+            value: selected.units,
+            by: DecisionAuthor::Rule,
+            reason: selected.reason,
+        });
+        let components = self.with_units(components, &workflow, selected.is_split);
         order_components(&components).map_err(RequestError::Invalid)?;
         let data = json!({
             "scope": scope.value, "by": scope.by, "reason": scope.reason,
-            "workflow": workflow.units, "workflow_reason": workflow.reason,
+            "workflow": workflow.value, "workflow_reason": workflow.reason,
             "components": components.iter().map(|part| &part.name).collect::<Vec<_>>(),
             "architecture": analysed.as_ref().map(|context| &context.architecture),
         });
@@ -59,11 +64,7 @@ impl Step<'_> {
             request.state.context = Some(analysed.clone());
         }
         request.state.scope = Some(scope);
-        request.state.workflow = Some(Decided {
-            value: workflow.units,
-            by: DecisionAuthor::Rule,
-            reason: workflow.reason,
-        });
+        request.state.workflow = Some(workflow);
         request.phase = request.phase.advance(RequestPhase::Working)?;
         let (task, now) = (self.snapshot.task.clone(), self.service.clock.now());
         let plan = WorkPlan {
@@ -130,7 +131,8 @@ impl Step<'_> {
     fn with_units(
         &self,
         components: Vec<WorkComponent>,
-        workflow: &SelectedWorkflow,
+        workflow: &Decided<Vec<UnitKind>>,
+        is_split: bool,
     ) -> Vec<WorkComponent> {
         let whole = WorkComponent {
             name: SINGLE_COMPONENT.to_owned(),
@@ -141,11 +143,12 @@ impl Step<'_> {
             skip_review: false,
             units: vec![],
         };
-        let parts =
-            if workflow.is_split && !components.is_empty() { components } else { vec![whole] };
+        let parts = if is_split && !components.is_empty() { components } else { vec![whole] };
         let with_units = |part: WorkComponent| {
-            let is_wanted = |unit: &UnitKind| *unit != UnitKind::Design || !part.skip_design;
-            let units = workflow.units.iter().copied().filter(is_wanted).collect();
+            // A model may leave out a design, unless a person wants it.
+            let has_design = !part.skip_design || workflow.by == DecisionAuthor::Person;
+            let is_wanted = |unit: &UnitKind| *unit != UnitKind::Design || has_design;
+            let units = workflow.value.iter().copied().filter(is_wanted).collect();
             // Every component is reviewed where the workflow says so: a model cannot skip the gate.
             WorkComponent { units, skip_design: false, skip_review: false, ..part }
         };

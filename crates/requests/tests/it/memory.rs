@@ -43,7 +43,7 @@ async fn failures_and_decisions_of_people_are_remembered_once_and_quoted_in_late
         let view = world.submit(RequestSettings::default()).await;
         let decided = OverrideRequest {
             kind: Some(cynode_domain::work_kind::WorkKind::FeatureRequest),
-            scope: None,
+            ..OverrideRequest::default()
         };
         for _ in 0..2 {
             let again = decided.clone();
