@@ -312,6 +312,7 @@ fn build_requests(
         ForgeService::new(store.clone(), clock.clone(), sealer),
     )
     .with_knowledge(build_knowledge(store, clock))
+    .with_models(models.egress.clone())
 }
 
 fn build_knowledge(store: &Store, clock: &SharedClock) -> Knowledge {

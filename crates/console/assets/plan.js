@@ -48,6 +48,7 @@ function outcome(view) {
   const pushed = delivery && (delivery.is_pushed ? "pushed" : "not pushed");
   const note = (line) => el("li", {}, visible(line));
   return section("Cost and delivery", facts([
+    ["Estimate", view.estimate ? estimated(view.estimate) : null],
     ["Cost", cost(view)],
     ["Model calls", String(view.model_calls ?? 0)],
     ["Delivers", plain(settings.deliver)],
@@ -57,6 +58,12 @@ function outcome(view) {
     ["Open notes", view.notes.length ? el("ul", {}, view.notes.map(note)) : null],
     ["Summary", view.summary ? el("p", { class: "prose" }, visible(view.summary)) : null],
   ]));
+}
+
+/** Expected model calls and cost, between two bounds. */
+function estimated({ model_calls: calls, cost_micro_usd: cost, notes = [] }) {
+  const range = cost ? `${dollars(cost.low)} to ${dollars(cost.high)}` : "cost unknown";
+  return el("div", {}, `${calls.low} to ${calls.high} model calls, ${range}`, notes.map((note) => el("span", { class: "about" }, visible(note))));
 }
 
 function cost({ cost_micro_usd: spent, settings: { budget_micros: budget } }) {
@@ -120,7 +127,10 @@ function unitRow(view, unit, refresh) {
 export function worker(view, unit) {
   const newest = unit.attempts.at(-1);
   const person = view.taken_over?.[unit.id];
-  return visible(unit.role) + (person ? ` · ${visible(person)}` : newest ? ` · ${visible(newest.agent ?? "built-in")}` : "");
+  const planned = view.estimate?.units.find((known) => known.unit === unit.id);
+  const agent = person ?? (newest ? newest.agent ?? "built-in" : planned?.agent);
+  const hint = !person && !newest && planned?.model_hint ? ` (${visible(planned.model_hint)} model)` : "";
+  return visible(unit.role) + (agent ? ` · ${visible(agent)}${hint}` : "");
 }
 
 function steps(view) {

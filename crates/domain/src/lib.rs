@@ -19,6 +19,7 @@ pub mod config_keys;
 pub mod criteria;
 pub mod disposition;
 pub mod error_class;
+pub mod estimate;
 pub mod event_cursor;
 pub mod finding;
 pub mod forge;

@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::WorkEstimate;
 use crate::git::{BranchName, CommitId};
 use crate::project_context::{ProjectContext, TreeId};
 use crate::question::{Answer, Question};
@@ -185,6 +186,9 @@ pub struct RequestState {
     /// The kinds of units, in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<Decided<Vec<UnitKind>>>,
+    /// What the plan was expected to need before its work started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<WorkEstimate>,
     /// How often the agent of a unit failed since it last succeeded or a person acted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unit_failures: BTreeMap<String, u32>,

@@ -7,6 +7,7 @@
 
 pub mod assignment;
 pub mod context;
+pub mod estimate;
 mod file_guesses;
 pub mod intake;
 pub mod prompt;

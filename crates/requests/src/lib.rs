@@ -27,6 +27,7 @@ mod view;
 use cynode_execution::artifacts::ArtifactService;
 use cynode_execution::handoff::HandoffService;
 use cynode_execution::tasks::TaskService;
+use cynode_models::egress::Egress;
 use cynode_resources::Signals;
 use cynode_retrieval::Knowledge;
 use cynode_runtime::clock::SharedClock;
@@ -48,6 +49,8 @@ pub struct RequestService {
     forges: ForgeService,
     /// `None`: the prompts of units quote no documents.
     knowledge: Option<Knowledge>,
+    /// `None`: the cost of a plan is not estimated.
+    models: Option<Egress>,
 }
 
 impl RequestService {
@@ -61,13 +64,21 @@ impl RequestService {
         handoffs: HandoffService,
         forges: ForgeService,
     ) -> Self {
-        Self { store, clock, signals, tasks, artifacts, handoffs, forges, knowledge: None }
+        let (knowledge, models) = (None, None);
+        Self { store, clock, signals, tasks, artifacts, handoffs, forges, knowledge, models }
     }
 
     /// Quotes what the project's documents say in the prompts of units.
     #[must_use]
     pub fn with_knowledge(mut self, knowledge: Knowledge) -> Self {
         self.knowledge = Some(knowledge);
+        self
+    }
+
+    /// Estimates the cost of plans by the prices of these models.
+    #[must_use]
+    pub fn with_models(mut self, models: Egress) -> Self {
+        self.models = Some(models);
         self
     }
 

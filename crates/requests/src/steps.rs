@@ -6,6 +6,7 @@ mod classify;
 mod conclude;
 mod context;
 mod delivery;
+mod estimate;
 mod people_review;
 mod plan;
 mod pull_request;

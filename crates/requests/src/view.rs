@@ -77,6 +77,7 @@ pub(crate) fn brief_view(request: WorkRequest, overview: RequestOverview) -> Req
         progress_percent: (completed_count * 100).checked_div(unit_count).unwrap_or(0),
         notes: state.notes,
         delivery: state.delivery,
+        estimate: None,
         cost_micro_usd: None,
         model_calls: None,
         summary: task.summary,
@@ -92,6 +93,7 @@ pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestV
     let RequestSnapshot { request, task, board, attempts, .. } = snapshot;
     let (text, answers) = (task.spec.prompt.clone(), request.state.answers.clone());
     let requirements = list_requirements(&text);
+    let estimate = request.state.estimate.clone();
     let rows = board.as_ref().map(WorkBoard::units).unwrap_or_default();
     let order: BTreeMap<TaskId, u32> =
         attempts.iter().map(|known| (known.attempt.child, known.attempt.sequence)).collect();
@@ -129,6 +131,7 @@ pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestV
         requirements,
         units,
         steps,
+        estimate,
         cost_micro_usd: Some(facts.cost_micro_usd),
         model_calls: Some(facts.model_calls),
         ..brief_view(request, overview)

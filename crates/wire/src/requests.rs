@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use cynode_domain::estimate::WorkEstimate;
 use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::question::{Question, Reply};
@@ -172,6 +173,9 @@ pub struct RequestView {
     /// What was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
+    /// What its plan was expected to need before its work started. Omitted in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<WorkEstimate>,
     /// The known cost of its model calls, in millionths of a dollar. Omitted in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<i64>,

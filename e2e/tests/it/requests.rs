@@ -325,6 +325,9 @@ async fn a_dry_run_prints_the_plan_and_changes_nothing() {
         "implementation, review",
         "impl:main",
         "review:main",
+        "6 to 90 model calls",
+        "developer: sba, ",
+        "reviewer: sba, code-reviewer, balanced model (scripted/",
         "dry run: nothing was changed",
     ] {
         assert!(planned.stdout.contains(text), "{text}: {planned:?}");

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use cynode_domain::estimate::{EstimateRange, UnitEstimate};
 use cynode_domain::ids::TaskId;
 use cynode_domain::request::Decided;
 use cynode_domain::status::ShownTaskStatus;
-use cynode_wire::requests::{AttemptView, PendingQuestion, RequestView};
+use cynode_wire::requests::{AttemptView, PendingQuestion, RequestUnitView, RequestView};
 
 use crate::out::RenderContext;
 use crate::{relative_time, table};
@@ -78,11 +79,15 @@ pub(super) fn render_request(view: &RequestView, _: RenderContext) -> String {
     if !view.test_commands.is_empty() {
         line("tests", &view.test_commands.join("; "));
     }
+    if let Some(estimate) = &view.estimate {
+        line("estimate", &estimated(estimate.model_calls, estimate.cost_micro_usd));
+        for note in &estimate.notes {
+            line("", note);
+        }
+    }
     if let (Some(calls), Some(cost)) = (view.model_calls, view.cost_micro_usd) {
-        line(
-            "models",
-            &format!("{calls} calls, ${}.{:02}", cost / 1_000_000, cost % 1_000_000 / 10_000),
-        );
+        let cost = u64::try_from(cost).unwrap_or(0);
+        line("models", &format!("{calls} calls, {}", dollars(cost)));
     }
     if let Some(delivery) = &view.delivery {
         let how = if delivery.is_pushed { "pushed" } else { "not pushed" };
@@ -95,15 +100,7 @@ pub(super) fn render_request(view: &RequestView, _: RenderContext) -> String {
         text.push_str("\nunits\n");
     }
     for unit in &view.units {
-        let rounds = if unit.revision_count == 0 {
-            String::new()
-        } else {
-            format!(", sent back {}×", unit.revision_count)
-        };
-        let _ = writeln!(text, "  {:<24}{}{rounds}", unit.id, unit.status);
-        for attempt in &unit.attempts {
-            push_attempt(&mut text, attempt);
-        }
+        push_unit(&mut text, view, unit);
     }
     if !view.steps.is_empty() {
         text.push_str("\nsteps\n");
@@ -128,6 +125,52 @@ pub(super) fn render_request(view: &RequestView, _: RenderContext) -> String {
         let _ = write!(text, "\n{summary}");
     }
     table::sanitize_stream(text.trim_end())
+}
+
+/// A unit: its status, who is to work on it, and its attempts.
+fn push_unit(text: &mut String, view: &RequestView, unit: &RequestUnitView) {
+    let rounds = if unit.revision_count == 0 {
+        String::new()
+    } else {
+        format!(", sent back {}×", unit.revision_count)
+    };
+    let _ = writeln!(text, "  {:<24}{}{rounds}", unit.id, unit.status);
+    let mut planned = view.estimate.iter().flat_map(|estimate| &estimate.units);
+    if let Some(planned) = planned.find(|planned| planned.unit == unit.id) {
+        let _ = writeln!(text, "    {}", assignment(planned));
+    }
+    for attempt in &unit.attempts {
+        push_attempt(text, attempt);
+    }
+}
+
+/// Model calls and cost between two bounds.
+fn estimated(calls: EstimateRange, cost: Option<EstimateRange>) -> String {
+    let calls = format!("{} to {} model calls", calls.low, calls.high);
+    match cost {
+        Some(cost) => format!("{calls}, {} to {}", dollars(cost.low), dollars(cost.high)),
+        None => format!("{calls}, cost unknown"),
+    }
+}
+
+/// Who is to work on a unit.
+fn assignment(planned: &UnitEstimate) -> String {
+    let Some(agent) = &planned.agent else {
+        return format!("{}: commands of the project", planned.role);
+    };
+    let specialist = planned.specialist.iter().map(|name| format!(", {name}"));
+    let model = planned.model_hint.iter().map(|hint| match &planned.model {
+        Some(model) => format!(", {hint} model ({model})"),
+        None => format!(", {hint} model"),
+    });
+    let details: String = specialist.chain(model).collect();
+    let estimate = estimated(planned.model_calls, planned.cost_micro_usd);
+    format!("{}: {agent}{details}: {estimate}", planned.role)
+}
+
+/// Millionths of a dollar as dollars.
+fn dollars(micros: u64) -> String {
+    format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
 }
 
 fn decision<T>(decided: &Decided<T>, show: impl Fn(&T) -> String) -> String {
@@ -173,4 +216,37 @@ pub(super) fn newest_changes(view: &RequestView) -> Option<TaskId> {
         .filter(|unit| is_work(unit.kind.as_str()))
         .flat_map(|unit| &unit.attempts);
     merged.or_else(|| attempts.map(|attempt| attempt.task_id).max())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(agent: Option<&str>, cost: Option<EstimateRange>) -> UnitEstimate {
+        UnitEstimate {
+            unit: "impl:main".to_owned(),
+            role: "developer".to_owned(),
+            agent: agent.map(str::to_owned),
+            specialist: Some("rust-fixer".to_owned()),
+            model_hint: Some("fast".to_owned()),
+            model: Some("far/m".to_owned()),
+            model_calls: EstimateRange { low: 4, high: 60 },
+            cost_micro_usd: cost,
+        }
+    }
+
+    #[test]
+    fn a_unit_is_planned_with_its_agent_its_model_and_what_it_may_cost() {
+        let cost = EstimateRange { low: 18_000, high: 1_620_000 };
+
+        assert_eq!(
+            assignment(&unit(Some("sba"), Some(cost))),
+            "developer: sba, rust-fixer, fast model (far/m): 4 to 60 model calls, $0.01 to $1.62"
+        );
+        assert_eq!(
+            assignment(&unit(Some("sba"), None)),
+            "developer: sba, rust-fixer, fast model (far/m): 4 to 60 model calls, cost unknown"
+        );
+        assert_eq!(assignment(&unit(None, None)), "developer: commands of the project");
+    }
 }

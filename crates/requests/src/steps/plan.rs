@@ -51,11 +51,13 @@ impl Step<'_> {
             reason: selected.reason,
         });
         let components = self.with_units(components, &workflow, selected.is_split);
-        order_components(&components).map_err(RequestError::Invalid)?;
+        let ordered = order_components(&components).map_err(RequestError::Invalid)?;
+        let estimate = self.estimate(&ordered, scope.value, &context).await?;
         let data = json!({
             "scope": scope.value, "by": scope.by, "reason": scope.reason,
             "workflow": workflow.value, "workflow_reason": workflow.reason,
             "components": components.iter().map(|part| &part.name).collect::<Vec<_>>(),
+            "model_calls": estimate.model_calls, "cost_micro_usd": estimate.cost_micro_usd,
             "architecture": analysed.as_ref().map(|context| &context.architecture),
         });
         let request = &mut self.snapshot.request;
@@ -64,6 +66,7 @@ impl Step<'_> {
             request.state.context = Some(analysed.clone());
         }
         request.state.scope = Some(scope);
+        request.state.estimate = Some(estimate);
         request.state.workflow = Some(workflow);
         request.phase = request.phase.advance(RequestPhase::Working)?;
         let (task, now) = (self.snapshot.task.clone(), self.service.clock.now());

@@ -8,9 +8,9 @@ use cynode_domain::report::ReviewFeedback;
 use cynode_domain::request::QuestionSubject;
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::UnitKind;
-use cynode_domain::work_kind::WorkScope;
+use cynode_domain::work_kind::{ProjectKind, WorkScope};
 use cynode_ops::work::WorkBoard;
-use cynode_planning::assignment::{AgentAssignment, BUILT_IN_AGENT, DEMO_AGENT};
+use cynode_planning::assignment::{AgentAssignment, AgentRoster, BUILT_IN_AGENT, DEMO_AGENT};
 use cynode_planning::prompt::render_prompt;
 use cynode_planning::review::REVIEW_FILE;
 use cynode_planning::structured_context::{StructuredContext, UnitSubject, artifact_path};
@@ -80,11 +80,22 @@ impl Step<'_> {
             .as_ref()
             .map_or(WorkScope::Medium, |scope| scope.value);
         let roster = self.service.load_roster().await?;
-        let mut assigned = roster.assign(unit.kind, scope, context.kind);
+        Ok(self.assign_kind(&roster, unit.kind, scope, context.kind))
+    }
+
+    /// The agent of the units of a kind: that of the request, or as configured.
+    pub(super) fn assign_kind(
+        &self,
+        roster: &AgentRoster,
+        unit: UnitKind,
+        scope: WorkScope,
+        project: ProjectKind,
+    ) -> AgentAssignment {
+        let mut assigned = roster.assign(unit, scope, project);
         if let Some(profile) = &self.snapshot.request.settings.agent {
             assigned.profile.clone_from(profile);
         }
-        Ok(assigned)
+        assigned
     }
 
     /// Why no agent can work on a unit; `None` if one can.

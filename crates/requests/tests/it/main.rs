@@ -8,5 +8,6 @@ mod histories;
 mod injections;
 mod intake;
 mod memory;
+mod plans;
 mod steps;
 mod world;

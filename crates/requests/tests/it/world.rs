@@ -18,11 +18,13 @@ use cynode_execution::handoff::{
 };
 use cynode_execution::tasks::TaskService;
 use cynode_models::credentials::CredentialManager;
+use cynode_models::egress::Egress;
 use cynode_requests::{ForgeService, RequestDriver, RequestError, RequestService};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::{Accounts, BlobStore, Caller, ClientAddress, Signals, Store};
 use cynode_runs::RunOperations;
 use cynode_runtime::clock::{Clock as _, ManualClock, SharedClock};
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::{Artifact, InferenceCall, NewJob, Task, UnitAttempt};
 use cynode_testkit::{TestDatabase, migrated_postgres_database, sqlite_database};
 use cynode_wire::auth::CreateUser;
@@ -149,8 +151,15 @@ impl RequestFixture {
             tasks.clone(),
             ArtifactService::new(parts().0, parts().1, blobs.clone()),
             HandoffService::new(parts().0, parts().1, parts().2, manager.clone(), options),
-            ForgeService::new(parts().0, parts().1, Arc::new(sealer)),
-        );
+            ForgeService::new(parts().0, parts().1, Arc::new(sealer.clone())),
+        )
+        .with_models(Egress::new(
+            parts().0,
+            parts().1,
+            parts().2,
+            sealer,
+            BackgroundTasks::new(),
+        ));
         Self {
             runs: RunOperations::new(parts().0, parts().1, parts().2),
             settings: InstallationSettings::new(parts().0, parts().1, parts().2),
