@@ -170,6 +170,7 @@ fn status_services(services: &ApiServices) -> StatusServices {
         workflow: services.workflow.clone(),
         chat: services.chat.clone(),
         health: services.health.clone(),
+        requests: services.requests.clone(),
         database: services.database,
         version: env!("CARGO_PKG_VERSION"),
         exporter: services.exporter.clone(),

@@ -7,6 +7,7 @@ use cynode_domain::status::TaskStatus;
 use cynode_execution::{NodeService, TaskService, WorkflowService};
 use cynode_ops::StorageHealth;
 use cynode_ops::chat::Chat;
+use cynode_requests::RequestService;
 use cynode_resources::QuarantinedRow;
 use cynode_runtime::metrics::MetricsExporter;
 use cynode_wire::health::{QuarantinedRowView, ReadyView, StatusView};
@@ -50,6 +51,7 @@ pub(crate) struct StatusServices {
     pub(crate) workflow: WorkflowService,
     pub(crate) chat: Chat,
     pub(crate) health: StorageHealth,
+    pub(crate) requests: RequestService,
     pub(crate) database: &'static str,
     pub(crate) version: &'static str,
     pub(crate) exporter: Option<MetricsExporter>,
@@ -88,10 +90,17 @@ impl StatusServices {
     async fn warnings(&self) -> Vec<String> {
         let number = self.quarantined_rows().await;
         let rows = if number == 1 { "row" } else { "rows" };
-        let warning = format!(
+        let quarantined = format!(
             "{number} quarantined {rows} cannot be read and are skipped: run `cynork status`"
         );
-        if number > 0 { vec![warning] } else { vec![] }
+        let mut warnings = vec![];
+        if number > 0 {
+            warnings.push(quarantined);
+        }
+        // Everything but requests works, and the setting is corrected over this API.
+        let fault = self.requests.configuration_fault().await;
+        warnings.extend(fault.map(|fault| format!("requests are not planned: {fault}")));
+        warnings
     }
 
     /// The number of quarantined rows; 0 if the database is unavailable, which is reported elsewhere.

@@ -80,7 +80,7 @@ impl RequestDriver {
     /// awaited alone would wait for it for ever.
     pub async fn run(self, shutdown: Shutdown) {
         if let Err(error) = self.service.load_roster().await {
-            // No unit starts with it.
+            // It starts nevertheless: the administrator corrects the setting over its API. No request is planned until then.
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "agents of work units are not valid"

@@ -5,6 +5,15 @@ use cynode_planning::assignment::{AgentRoster, ROSTER_SETTING};
 use crate::{RequestError, RequestService};
 
 impl RequestService {
+    /// What is wrong with the configuration of requests, for operators; `None` if nothing is, or if the database does not say.
+    /// No request is planned while there is a fault.
+    pub async fn configuration_fault(&self) -> Option<String> {
+        match self.load_roster().await {
+            Err(error @ RequestError::InvalidRoster(_)) => Some(error.to_string()),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     /// Loads the agents of work units. Fails if the setting is not valid, for example because a profile was deleted since.
     pub async fn load_roster(&self) -> Result<AgentRoster, RequestError> {
         let (setting, profiles) = self

@@ -1,6 +1,8 @@
 //! Health, readiness, metrics and status.
 
+use cynode_testkit::query;
 use cynode_wire::health::ManagerStatus;
+use cynode_wire::settings::SetSetting;
 use reqwest::Method;
 use serde_json::json;
 
@@ -24,6 +26,32 @@ pub(crate) async fn readiness_names_what_is_missing_until_it_is_there(
     assert_eq!((after.status.as_u16(), after.body), (200, json!({ "ready": true, "reasons": [] })));
     harness.admin().node_drain(&node.id.to_string()).await.unwrap();
     assert_eq!(look().await.status, 503);
+}
+
+pub(crate) async fn unknown_agents_in_the_configuration_are_named_and_can_be_corrected(
+    harness: OrchestratorHarness,
+) {
+    let correct = SetSetting { value: json!([]), expected_version: None, reason: None };
+    harness.admin().setting_set("pm.agents", &correct).await.unwrap();
+    // As it is once the profile of an agent was deleted.
+    let break_it =
+        "UPDATE system_settings SET value = '[{\"profile\":\"ghost\"}]' WHERE key = 'pm.agents';";
+    query(&harness.database().url, break_it).await;
+
+    let harness = harness.restart_with(|_| {}).await;
+
+    let look = async || {
+        let ready = HarnessResponse::send(harness.request(Method::GET, "/readyz")).await;
+        ready.body["warnings"].as_array().cloned().unwrap_or_default()
+    };
+    let warnings = look().await;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let warning = warnings[0].as_str().unwrap();
+    for part in ["requests are not planned", "\"ghost\"", "cynork settings set pm.agents"] {
+        assert!(warning.contains(part), "{part}: {warning}");
+    }
+    harness.admin().setting_set("pm.agents", &correct).await.unwrap();
+    assert_eq!(look().await, Vec::<serde_json::Value>::new());
 }
 
 pub(crate) async fn the_status_counts_what_is_going_on(harness: OrchestratorHarness) {

@@ -574,6 +574,7 @@ on_both_engines! {
     }
     health {
         readiness_names_what_is_missing_until_it_is_there,
+        unknown_agents_in_the_configuration_are_named_and_can_be_corrected,
         the_status_counts_what_is_going_on,
     }
     schedules {

@@ -100,14 +100,20 @@ async fn agents_that_became_invalid_start_no_unit() {
     assert!(put.unwrap());
     let loaded = world.requests.load_roster().await;
     assert!(matches!(loaded, Err(RequestError::InvalidRoster(_))), "{loaded:?}");
+    let fault = world.requests.configuration_fault().await.unwrap();
+    assert!(fault.contains("there is no agent \"ghost\""), "{fault}");
+    assert!(fault.contains("cynork settings set pm.agents"), "{fault}");
 
     let view = world.submit(RequestSettings::default()).await;
     world.end_context(view.id).await;
 
-    let asked = world.get(&view).await.question.unwrap().question;
+    let waiting = world.get(&view).await;
+    let asked = waiting.question.unwrap().question;
     assert!(asked.text.contains("there is no agent \"ghost\""), "{asked:?}");
+    assert!(waiting.units.is_empty(), "it is not planned");
     assert!(world.open_children(view.id).await.is_empty());
     world.set("pm.agents", json!([])).await.unwrap();
+    assert_eq!(world.requests.configuration_fault().await, None);
     world.answer(&view, Reply::Retry {}).await;
     world.child(view.id, "impl:main").await;
 }
