@@ -20,6 +20,13 @@ pub struct PlannedUnit {
     pub assignment: AgentAssignment,
 }
 
+impl PlannedUnit {
+    /// Whether its agent asks a model: not where commands of the project or a script run.
+    pub fn calls_models(&self) -> bool {
+        self.kind != UnitKind::Test && self.assignment.profile != DEMO_AGENT
+    }
+}
+
 /// What tokens cost, in millionths of a dollar each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenPrice {
@@ -100,7 +107,7 @@ pub fn estimate_work(
     let mut notes = BTreeSet::new();
     let mut estimated = vec![];
     for unit in units {
-        let expected = expected_calls(unit.kind, scope).filter(|_| calls_models(unit));
+        let expected = expected_calls(unit.kind, scope).filter(|_| unit.calls_models());
         let expected = expected.map(|expected| {
             let attempts =
                 if is_repeated(unit, units) { u64::from(max_review_rounds) + 1 } else { 1 };
@@ -163,10 +170,6 @@ fn estimate_unit(
         ..row
     };
     (row, note)
-}
-
-fn calls_models(unit: &PlannedUnit) -> bool {
-    unit.assignment.profile != DEMO_AGENT
 }
 
 /// Whether review rounds repeat a unit: work that is judged, and its review. A failed test sends work back too.

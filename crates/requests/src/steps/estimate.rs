@@ -32,8 +32,9 @@ impl Step<'_> {
                 units.push(PlannedUnit { component: component.name.clone(), kind, assignment });
             }
         }
+        let calling = units.iter().filter(|unit| unit.calls_models());
         let hints: BTreeSet<&str> =
-            units.iter().map(|unit| unit.assignment.model_hint.as_str()).collect();
+            calling.map(|unit| unit.assignment.model_hint.as_str()).collect();
         let mut models = BTreeMap::new();
         for hint in hints {
             models.insert(hint.to_owned(), self.find_hint_model(hint).await?);
