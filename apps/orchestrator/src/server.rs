@@ -311,11 +311,11 @@ fn build_requests(
         agents.handoffs.clone(),
         ForgeService::new(store.clone(), clock.clone(), sealer),
     )
-    .with_knowledge(build_knowledge(store, clock))
+    .with_excerpts(agents.excerpts.clone())
     .with_models(models.egress.clone())
 }
 
-fn build_knowledge(store: &Store, clock: &SharedClock) -> Knowledge {
+pub(crate) fn build_knowledge(store: &Store, clock: &SharedClock) -> Knowledge {
     let backend = DatabaseBackend::new(store.clone());
     Knowledge::new(store.clone(), Arc::new(backend), clock.clone())
 }

@@ -56,8 +56,8 @@ async fn answer_with_model(
     events: &ChatEventSender,
 ) {
     let (tools, system) = (work.tools.as_ref(), work.system.as_str());
-    let trace = &work.trace;
-    let conversation = ModelTurn { tools, model, options, system, events, trace };
+    let (trace, excerpts) = (&work.trace, work.excerpts.as_ref());
+    let conversation = ModelTurn { tools, model, options, system, excerpts, events, trace };
     let mut ended = ModelTurnOutcome::default();
     let outcome = conversation.answer(turns, &mut ended).await;
     if let Err(ModelTurnError::Model(error)) = &outcome

@@ -1,13 +1,14 @@
 //! Composes the system message of model requests.
 //!
 //! Start at [`compose`]. The order is fixed: baseline, role instructions (with the default skill), project, task,
-//! additional context of this role, and then the messages of the request. Each part is a [`ContextFragment`] with a
+//! additional context of this role, and then the messages of the request; excerpts of the project precede the newest one. Each part is a [`ContextFragment`] with a
 //! size limit, so that no part displaces another.
 //!
 //! Invariant: the baseline comes first and whole, and no later part replaces it. Untrusted text is quoted between
 //! marks that it cannot forge ([`untrusted`]).
 
 mod conversation;
+mod excerpts;
 mod fragment;
 mod preferences;
 pub mod untrusted;
@@ -15,6 +16,7 @@ pub mod untrusted;
 use cynode_wire::handoff::{AgentRole, HandoffContext, TaskFacts};
 
 pub use conversation::messages;
+pub(crate) use excerpts::{excerpts_message, quote_excerpts};
 use fragment::{
     AdditionalFragment, BaselineFragment, ProjectFragment, RoleInstructionsFragment, SkillFragment,
     TaskFragment,

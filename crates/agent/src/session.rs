@@ -9,6 +9,7 @@ use cynode_domain::trace::TraceActor;
 use cynode_llm::Provider;
 use cynode_runtime::trace_recorder::TraceRecorder;
 use cynode_wire::handoff::{AgentRole, DecisionRecord, HandoffContext};
+use cynode_wire::openai::ChatMessage;
 use secrecy::SecretString;
 use tokio::time::Instant;
 use tracing::{debug, warn};
@@ -17,7 +18,7 @@ use crate::HandoffAgentError;
 use crate::agent::HandoffAgentOptions;
 use crate::brain::{Brain, BrainDecision, ChatModel, EgressModel, RequestPart};
 use crate::cassette;
-use crate::context::{compose, compose_for_decision, task_without_request};
+use crate::context::{compose, compose_for_decision, excerpts_message, task_without_request};
 use crate::tools::ToolClient;
 
 /// The divisor of the time that is reserved for acting on decisions.
@@ -31,6 +32,8 @@ pub(crate) struct HandoffSession {
     pub(crate) model: Option<Arc<dyn ChatModel>>,
     /// The system message of chat requests.
     pub(crate) system: String,
+    /// What chat requests quote of the project, before the newest message.
+    pub(crate) excerpts: Option<ChatMessage>,
     pub(crate) brain: Brain,
     /// What happened so far; returned with the answer.
     pub(crate) trace: TraceRecorder,
@@ -73,7 +76,7 @@ impl HandoffSession {
         let trace = context.trace_id.parse().unwrap_or_else(|_| TraceId::generate());
         let trace =
             TraceRecorder::new(trace, trace_actor(options.role)).in_profile(context.profile_id);
-        Self { brain, trace, ..work }
+        Self { brain, trace, excerpts: excerpts_message(&context.excerpts), ..work }
     }
 
     /// Creates the state from its parts, without a deadline.
@@ -85,7 +88,7 @@ impl HandoffSession {
     ) -> Self {
         let brain = Brain::new(model.clone(), options.brain.clone(), system.clone());
         let trace = TraceRecorder::new(TraceId::generate(), trace_actor(options.role));
-        Self { tools, model, system, brain, trace, decisions: vec![] }
+        Self { tools, model, system, excerpts: None, brain, trace, decisions: vec![] }
     }
 
     /// Makes a decision and appends its record.

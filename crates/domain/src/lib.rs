@@ -40,6 +40,7 @@ pub mod policy;
 pub mod preference;
 pub mod profile;
 pub mod project_context;
+pub mod project_excerpts;
 pub mod project_memory;
 pub mod question;
 pub mod report;

@@ -28,11 +28,15 @@ use futures_util::Stream;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use cynode_resources::project_excerpts::ExcerptFinder;
 use cynode_resources::{Caller, Signals};
 use cynode_resources::{agents::AgentTokenError, agents::AgentTokens};
 
 pub use self::chat::HandoffStream;
 pub(crate) use self::send::PLACEMENT_TIMEOUT;
+
+/// Default timeout of the search for excerpts: a person waits for the answer.
+const EXCERPTS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The event stream of a chat turn from the project manager.
 pub type HandoffChatEvents = Pin<Box<dyn Stream<Item = Result<ChatEvent, HandoffError>> + Send>>;
@@ -143,14 +147,26 @@ pub struct HandoffSubject {
     pub trace_id: String,
     /// The verification whose findings the token may write.
     pub verification: Option<VerificationKey>,
+    /// The text whose excerpts of the project are part of the context; absent for none.
+    pub excerpts_about: Option<String>,
 }
 
 impl HandoffSubject {
     /// A subject with only a caller and a trace.
     pub fn for_caller(caller: Caller, trace_id: String) -> Self {
         let (project, task, run, thread, schedule_run) = (None, None, None, None, None);
-        let verification = None;
-        Self { caller, project, task, run, thread, schedule_run, trace_id, verification }
+        let (verification, excerpts_about) = (None, None);
+        Self {
+            caller,
+            project,
+            task,
+            run,
+            thread,
+            schedule_run,
+            trace_id,
+            verification,
+            excerpts_about,
+        }
     }
 }
 
@@ -166,6 +182,8 @@ pub struct HandoffOptions {
     /// Timeout of a placement, if less than `within`. More than the default of two seconds has no use: the job is
     /// placed by rule then.
     pub place_within: Duration,
+    /// How long the search for excerpts of the project may delay a handoff.
+    pub excerpts_within: Duration,
 }
 
 impl Default for HandoffOptions {
@@ -175,6 +193,7 @@ impl Default for HandoffOptions {
             chat_within: Duration::from_mins(30),
             timeout: Duration::from_mins(30),
             place_within: PLACEMENT_TIMEOUT,
+            excerpts_within: EXCERPTS_TIMEOUT,
         }
     }
 }
@@ -187,6 +206,7 @@ pub struct HandoffService {
     agents: AgentTokens,
     manager: Arc<dyn ProjectManager>,
     options: HandoffOptions,
+    excerpts: ExcerptFinder,
     /// One permit per open handoff.
     permits: Arc<Semaphore>,
     /// Revokes tokens and records decisions, whether or not a caller waits for it.
@@ -204,7 +224,14 @@ impl HandoffService {
     ) -> Self {
         let agents = AgentTokens::new(store.clone(), clock.clone(), signals);
         let permits = Arc::new(Semaphore::new(options.max_open));
-        Self { store, clock, agents, manager, options, permits, background: BackgroundTasks::new() }
+        let (excerpts, background) = (ExcerptFinder::new(store.clone()), BackgroundTasks::new());
+        Self { store, clock, agents, manager, options, excerpts, permits, background }
+    }
+
+    /// Quotes what this finds in chat turns and plans; without it, the memory of the project only.
+    #[must_use]
+    pub fn with_excerpts(self, excerpts: ExcerptFinder) -> Self {
+        Self { excerpts, ..self }
     }
 
     /// Revokes tokens and records decisions in `background`; open handoffs are abandoned when it shuts down.

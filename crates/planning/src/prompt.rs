@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::report::ReviewFeedback;
 use cynode_domain::work::UnitKind;
 
@@ -59,16 +60,7 @@ pub fn render_prompt(
     let documents: Vec<String> =
         context.spec_artifact_path.iter().chain(&context.design_artifact_path).cloned().collect();
     section(&mut text, "Documents of earlier units", &list(&documents));
-    section(
-        &mut text,
-        "What the project remembers of earlier work",
-        &quote("memory", &list(&context.memory)),
-    );
-    section(
-        &mut text,
-        "What the project's documents say; cite what you use as [source/path:line]",
-        &quote("documents", &list(&context.knowledge)),
-    );
+    excerpt_sections(&mut text, &context.memory, &context.knowledge);
     section(&mut text, "Constraints", &list(&context.constraints));
     let commands = quote("commands", &list(&context.test_commands));
     section(&mut text, "Commands that must pass", &commands);
@@ -102,6 +94,26 @@ pub fn render_correction(feedback: &str) -> String {
         "# Correct the merged result\n\nThe changes of all work units are merged in the working directory, and the tests of the project fail there. Correct the changes so that the tests pass. Do not delete, skip or weaken tests, and change nothing else.\n\n## What the tests said\n\n{}\n\n{DATA_NOTE}\n",
         quote("output", feedback)
     )
+}
+
+/// Renders excerpts of a project for a prompt that is not the one of a unit; empty if there are none.
+pub fn render_excerpts(excerpts: &ProjectExcerpts) -> String {
+    if excerpts.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    excerpt_sections(&mut text, &excerpts.memory, &excerpts.knowledge);
+    text.push_str(DATA_NOTE);
+    text
+}
+
+fn excerpt_sections(text: &mut String, memory: &[String], knowledge: &[String]) {
+    section(text, "What the project remembers of earlier work", &quote("memory", &list(memory)));
+    section(
+        text,
+        "What the project's documents say; cite what you use as [source/path:line]",
+        &quote("documents", &list(knowledge)),
+    );
 }
 
 fn goal(kind: UnitKind, component: &str) -> String {

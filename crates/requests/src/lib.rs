@@ -29,7 +29,7 @@ use cynode_execution::handoff::HandoffService;
 use cynode_execution::tasks::TaskService;
 use cynode_models::egress::Egress;
 use cynode_resources::Signals;
-use cynode_retrieval::Knowledge;
+use cynode_resources::project_excerpts::ExcerptFinder;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::Store;
 
@@ -47,8 +47,7 @@ pub struct RequestService {
     artifacts: ArtifactService,
     handoffs: HandoffService,
     forges: ForgeService,
-    /// `None`: the prompts of units quote no documents.
-    knowledge: Option<Knowledge>,
+    excerpts: ExcerptFinder,
     /// `None`: the cost of a plan is not estimated.
     models: Option<Egress>,
 }
@@ -64,15 +63,14 @@ impl RequestService {
         handoffs: HandoffService,
         forges: ForgeService,
     ) -> Self {
-        let (knowledge, models) = (None, None);
-        Self { store, clock, signals, tasks, artifacts, handoffs, forges, knowledge, models }
+        let (excerpts, models) = (ExcerptFinder::new(store.clone()), None);
+        Self { store, clock, signals, tasks, artifacts, handoffs, forges, excerpts, models }
     }
 
-    /// Quotes what the project's documents say in the prompts of units.
+    /// Quotes what this finds in the prompts of units; without it, the memory of the project only.
     #[must_use]
-    pub fn with_knowledge(mut self, knowledge: Knowledge) -> Self {
-        self.knowledge = Some(knowledge);
-        self
+    pub fn with_excerpts(self, excerpts: ExcerptFinder) -> Self {
+        Self { excerpts, ..self }
     }
 
     /// Estimates the cost of plans by the prices of these models.

@@ -1,24 +1,15 @@
-//! What requests write to the memory of their project, by rule, and read from it.
+//! What requests write to the memory of their project, by rule.
 //!
 //! Invariant: decisions of people and failures are written once each, in the transaction of the change that they are
-//! about; what is read enters prompts as quoted data only.
+//! about.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::project_memory::{MemoryAuthorKind, MemoryKind, MemorySource};
+use cynode_domain::project_memory::{MemoryKind, MemorySource};
 use cynode_domain::question::{Answer, Reply};
 use cynode_domain::request::RequestQuestion;
-use cynode_resources::project_memory::{RuleMemory, find_best_entries, record_by_rule};
-use cynode_retrieval::{Knowledge, QuotedPassage};
-use cynode_store::{Error, MemoryEntry, Task, Tx};
+use cynode_resources::project_memory::{RuleMemory, record_by_rule};
+use cynode_store::{Error, Task, Tx};
 use serde_json::Value;
-use tracing::warn;
-
-/// How many entries the prompt of a unit quotes.
-const PROMPT_ENTRIES: u32 = 5;
-/// How many passages of documents the prompt of a unit quotes.
-const PROMPT_PASSAGES: u32 = 4;
-/// How much of an entry a prompt quotes, in characters.
-const PROMPT_CHARS: usize = 600;
 
 /// Remembers what a person answered.
 pub(crate) async fn remember_answer(
@@ -109,51 +100,4 @@ async fn record(
         now,
     };
     record_by_rule(tx, memory).await
-}
-
-/// What the prompt of a unit quotes of its project.
-#[derive(Debug, Default)]
-pub(crate) struct Recalled {
-    pub(crate) memory: Vec<String>,
-    pub(crate) knowledge: Vec<String>,
-}
-
-/// The passages of the project's documents that fit a unit best, with citations. They help, and nothing waits for them: a
-/// backend that does not answer is logged.
-pub(crate) async fn quote_documents(
-    knowledge: Option<&Knowledge>,
-    task: &Task,
-    about: &str,
-) -> Vec<String> {
-    let Some(knowledge) = knowledge else { return vec![] };
-    let spec = &task.spec;
-    match knowledge.quote(spec.project, spec.profile_id, about, PROMPT_PASSAGES).await {
-        Ok(found) => found.iter().map(QuotedPassage::to_line).collect(),
-        Err(error) => {
-            let error = &error as &dyn std::error::Error;
-            warn!(error, task.id = %spec.id, "the documents of the project cannot be searched");
-            vec![]
-        }
-    }
-}
-
-/// The entries that fit a unit of a request best, one line each, for its prompt. Entries about the request itself are left
-/// out: its prompt has them.
-pub(crate) async fn recall(tx: &mut Tx, task: &Task, about: &str) -> Result<Vec<String>, Error> {
-    let spec = &task.spec;
-    let found =
-        find_best_entries(tx, spec.project, spec.profile_id, about, PROMPT_ENTRIES * 2).await?;
-    let is_other = |entry: &MemoryEntry| entry.source.task_id != Some(spec.id);
-    let limit = usize::try_from(PROMPT_ENTRIES).unwrap_or(usize::MAX);
-    Ok(found.iter().filter(|entry| is_other(entry)).take(limit).map(prompt_line).collect())
-}
-
-fn prompt_line(entry: &MemoryEntry) -> String {
-    let author = match entry.author {
-        MemoryAuthorKind::Person => "a person",
-        MemoryAuthorKind::Rule => "a rule",
-        MemoryAuthorKind::Model => "a model, unconfirmed",
-    };
-    let line = format!("{} by {author}: {}. {}", entry.kind, entry.title, entry.text);
-    line.chars().take(PROMPT_CHARS).collect()
 }

@@ -18,6 +18,7 @@ pub mod paging;
 pub mod preferences;
 pub mod profile_access;
 pub mod profiles;
+pub mod project_excerpts;
 pub mod project_memory;
 pub mod projects;
 pub mod request_limits;

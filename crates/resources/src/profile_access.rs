@@ -8,7 +8,9 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{ProfileId, ProjectId};
+use cynode_domain::name::lookup_name;
 use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::profile::DEFAULT_PROFILE;
 use cynode_domain::project_memory::MemorySource;
 use cynode_store::{Profile, Tx};
 
@@ -113,6 +115,30 @@ pub async fn open_profile(
     }
 }
 
+/// The profile that a call reads. `None` for the default profile of a person's default project before anything created that
+/// project: it has no data.
+pub async fn open_profile_for_reading(
+    tx: &mut Tx,
+    access: &ProfileAccess,
+) -> Result<Option<Profile>, ProfileAccessError> {
+    if let ProfileSubject::Person { project, profile } = &access.subject
+        && is_default_project(project)
+        && profile.as_ref().is_none_or(is_default_profile)
+        && tx.project_default(access.caller.user).await?.is_none()
+    {
+        return Ok(None);
+    }
+    open_profile(tx, access, ProfileOperation::Read).await.map(Some)
+}
+
+fn is_default_project(project: &NameOrId<ProjectId>) -> bool {
+    matches!(project, NameOrId::Name(name) if name.eq_ignore_ascii_case(projects::DEFAULT_ALIAS))
+}
+
+fn is_default_profile(profile: &NameOrId<ProfileId>) -> bool {
+    matches!(profile, NameOrId::Name(name) if lookup_name(name) == DEFAULT_PROFILE)
+}
+
 /// Creates the default project of a person whose call names it and who has none yet, so that what a person stores first needs no
 /// task before it.
 pub async fn create_default_project(
@@ -120,8 +146,8 @@ pub async fn create_default_project(
     access: &ProfileAccess,
     now: DateTime<Utc>,
 ) -> Result<(), cynode_store::Error> {
-    if let ProfileSubject::Person { project: NameOrId::Name(name), .. } = &access.subject
-        && name.eq_ignore_ascii_case(projects::DEFAULT_ALIAS)
+    if let ProfileSubject::Person { project, .. } = &access.subject
+        && is_default_project(project)
     {
         projects::load_or_create_default_project(tx, access.caller.user, now).await?;
     }

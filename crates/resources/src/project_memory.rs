@@ -20,13 +20,13 @@ use cynode_wire::project_memory::{
     AddMemoryEntry, MAX_MATCHES, MemoryEntryView, MemoryMatch, MemoryMatches, UpdateMemoryEntry,
 };
 
-pub use rules::{RuleMemory, find_best_entries, record_by_rule};
+pub use rules::{RuleMemory, record_by_rule};
 
 use crate::PageError;
 use crate::paging::PageRequest;
 use crate::profile_access::{
     ProfileAccess, ProfileAccessError, ProfileOperation, ProfileSubject, create_default_project,
-    open_profile,
+    open_profile, open_profile_for_reading,
 };
 use crate::secrets::RedactSecrets as _;
 
@@ -138,7 +138,9 @@ impl ProjectMemory {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let profile = open_profile(tx, &access, ProfileOperation::Read).await?;
+                    let Some(profile) = open_profile_for_reading(tx, &access).await? else {
+                        return Ok(vec![]);
+                    };
                     Ok::<_, ProjectMemoryError>(
                         tx.memory_list(profile.id, kind, before, fetch).await?,
                     )
@@ -156,7 +158,8 @@ impl ProjectMemory {
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let profile = open_profile(tx, &access, ProfileOperation::Read).await?;
+                    let profile = open_profile_for_reading(tx, &access).await?;
+                    let profile = profile.ok_or(ProjectMemoryError::NotFound(id))?;
                     find_entry(tx, profile.id, id).await.map(entry_view)
                 })
             })
@@ -185,7 +188,9 @@ impl ProjectMemory {
             .store
             .read(move |tx| {
                 Box::pin(async move {
-                    let profile = open_profile(tx, &access, ProfileOperation::Read).await?;
+                    let Some(profile) = open_profile_for_reading(tx, &access).await? else {
+                        return Ok(vec![]);
+                    };
                     Ok::<_, ProjectMemoryError>(tx.memory_list_all(profile.id).await?)
                 })
             })
@@ -275,7 +280,7 @@ async fn find_entry(
 }
 
 /// The best entries of one profile for a query, with their scores.
-fn rank(query: &str, entries: Vec<MemoryEntry>, limit: u32) -> Vec<(MemoryEntry, f64)> {
+pub(crate) fn rank(query: &str, entries: Vec<MemoryEntry>, limit: u32) -> Vec<(MemoryEntry, f64)> {
     let texts: Vec<(&str, &str)> =
         entries.iter().map(|entry| (entry.title.as_str(), entry.text.as_str())).collect();
     let ranked = rank_entries(query, &texts);

@@ -6,6 +6,7 @@ use cynode_knowledge::snippet::{citation, snippet};
 use cynode_resources::profiles;
 use cynode_store::Store;
 
+use crate::AGENT_SOURCES;
 use crate::backend::{BackendError, VectorBackend};
 
 /// Bytes of a passage that a prompt quotes.
@@ -19,12 +20,15 @@ pub struct QuotedPassage {
     /// `source/path:line`.
     pub citation: String,
     pub text: String,
+    /// Whether an agent ingested it.
+    pub is_unconfirmed: bool,
 }
 
 impl QuotedPassage {
     /// One entry of a list in a prompt.
     pub fn to_line(&self) -> String {
-        format!("[{}] {}", self.citation, self.text)
+        let mark = if self.is_unconfirmed { " (by a model, unconfirmed)" } else { "" };
+        format!("[{}]{mark} {}", self.citation, self.text)
     }
 }
 
@@ -56,6 +60,7 @@ pub async fn find_for_prompt(
             QuotedPassage {
                 citation: citation(&format!("{}/{}", hit.source, hit.path), line),
                 text,
+                is_unconfirmed: hit.source.starts_with(AGENT_SOURCES),
             }
         })
         .collect())

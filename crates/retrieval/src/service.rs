@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{ProfileId, ProjectId};
 use cynode_domain::project_memory::MemoryAuthorKind;
@@ -13,11 +14,12 @@ use cynode_resources::PageError;
 use cynode_resources::paging::PageRequest;
 use cynode_resources::profile_access::{
     ProfileAccess, ProfileAccessError, ProfileOperation, ProfileSubject, create_default_project,
-    open_profile,
+    open_profile, open_profile_for_reading,
 };
+use cynode_resources::project_excerpts::PassageSource;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::trace_recorder::log_name;
-use cynode_store::{DocumentSelection, KnowledgeDocument, KnowledgeSource, Store};
+use cynode_store::{DocumentSelection, KnowledgeDocument, KnowledgeSource, KnowledgeTotals, Store};
 use cynode_wire::knowledge::{
     DeletedDocuments, DocumentView, IngestedDocument, IngestedDocuments, KnowledgeHit,
     KnowledgeHits, KnowledgeOverview, MAX_HITS, MAX_INGESTED, MAX_QUERY_BYTES, MAX_SOURCE_CHARS,
@@ -152,7 +154,9 @@ impl Knowledge {
         if !faults.is_empty() {
             return Err(KnowledgeError::Invalid(faults));
         }
-        let profile = self.open_for_read(access).await?;
+        let Some(profile) = self.open_for_read(access).await? else {
+            return Ok(KnowledgeHits { items: vec![] });
+        };
         let hits = self.backend.search(profile, query.to_owned(), limit).await?;
         Ok(KnowledgeHits { items: hits.into_iter().map(hit_view).collect() })
     }
@@ -165,9 +169,11 @@ impl Knowledge {
         page: &PageQuery,
     ) -> Result<Page<DocumentView>, KnowledgeError> {
         let request = PageRequest::<DocumentCursor>::parse(page)?;
-        let profile = self.open_for_read(access).await?;
         let after = request.before.clone().map(|DocumentCursor(source, path)| (source, path));
-        let found = self.backend.list(profile, selection, after, request.fetch).await?;
+        let found = match self.open_for_read(access).await? {
+            Some(profile) => self.backend.list(profile, selection, after, request.fetch).await?,
+            None => vec![],
+        };
         let cursor = |document: &KnowledgeDocument| {
             DocumentCursor(document.source.clone(), document.path.clone()).to_string()
         };
@@ -180,8 +186,12 @@ impl Knowledge {
         access: ProfileAccess,
     ) -> Result<KnowledgeOverview, KnowledgeError> {
         let profile = self.open_for_read(access).await?;
-        let totals = self.backend.totals(profile).await?;
-        let sources = self.backend.sources(profile).await?;
+        let (totals, sources) = match profile {
+            Some(profile) => {
+                (self.backend.totals(profile).await?, self.backend.sources(profile).await?)
+            }
+            None => (KnowledgeTotals::default(), vec![]),
+        };
         Ok(KnowledgeOverview {
             profile_id: profile,
             backend: self.backend.name().to_owned(),
@@ -225,10 +235,14 @@ impl Knowledge {
         find_for_prompt(&self.store, &*self.backend, project, profile, text, limit).await
     }
 
-    async fn open_for_read(&self, access: ProfileAccess) -> Result<ProfileId, KnowledgeError> {
+    async fn open_for_read(
+        &self,
+        access: ProfileAccess,
+    ) -> Result<Option<ProfileId>, KnowledgeError> {
         let profile = self.store.read(move |tx| {
             Box::pin(async move {
-                open_profile(tx, &access, ProfileOperation::Read).await.map(|profile| profile.id)
+                let profile = open_profile_for_reading(tx, &access).await?;
+                Ok::<_, ProfileAccessError>(profile.map(|profile| profile.id))
             })
         });
         Ok(profile.await?)
@@ -244,6 +258,20 @@ impl Knowledge {
             })
         });
         Ok(profile.await?)
+    }
+}
+
+#[async_trait]
+impl PassageSource for Knowledge {
+    async fn quote_passages(
+        &self,
+        project: ProjectId,
+        profile: ProfileId,
+        text: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+        let found = self.quote(project, Some(profile), text, limit).await?;
+        Ok(found.iter().map(QuotedPassage::to_line).collect())
     }
 }
 

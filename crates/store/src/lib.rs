@@ -136,7 +136,7 @@ pub use notices::{
     ChannelHealth, DeliveryFilter, NoticeChannel, NoticeClaim, NoticeDelivery, RetryDelays,
 };
 pub use preferences::{Preference, PreferenceChange};
-pub use profiles::{NarrowingProfile, Profile};
+pub use profiles::{NarrowingProfile, Profile, ProfileContents};
 pub use project_contexts::MAX_PROJECT_CONTEXTS;
 pub use project_memory::MemoryEntry;
 pub use projects::Project;

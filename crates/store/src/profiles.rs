@@ -38,6 +38,13 @@ pub struct NarrowingProfile {
     pub spec: Option<ProfileSpec>,
 }
 
+/// Whether a profile has data that prompts quote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProfileContents {
+    pub has_memory: bool,
+    pub has_documents: bool,
+}
+
 /// Profiles. A project has one default profile.
 impl Tx {
     /// Adds a profile unless its name, or the project's default, exists; returns true if it was added.
@@ -163,6 +170,17 @@ impl Tx {
                    WHERE profile_id = $1 AND revoked_at IS NULL";
         self.execute(sql, params![id]).await?;
         Ok(true)
+    }
+
+    /// Whether a profile has memory and documents; also for a default profile without a row.
+    pub async fn profile_contents(&mut self, id: ProfileId) -> Result<ProfileContents, Error> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM project_memory WHERE profile_id = $1) AS has_memory,
+                   EXISTS (SELECT 1 FROM knowledge_documents WHERE profile_id = $1) AS has_documents";
+        let Some(row) = self.row(sql, params![id]).await? else {
+            return Ok(ProfileContents::default());
+        };
+        let (has_memory, has_documents) = (row.get("has_memory")?, row.get("has_documents")?);
+        Ok(ProfileContents { has_memory, has_documents })
     }
 
     /// Whether a task that has not ended uses the profile.

@@ -14,6 +14,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{GroupId, ProfileId, ProjectId, RunId, TaskId, ThreadId, UserId};
 use cynode_domain::policy::AgentType;
+use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::status::ShownTaskStatus;
 pub use cynode_domain::trace::TraceEvents;
 use serde::{Deserialize, Serialize};
@@ -172,6 +173,9 @@ pub struct HandoffContext {
     pub preferences: EffectiveView,
     /// Text of the default skill, part of every prompt.
     pub skill: String,
+    /// What chat turns and plans quote of the project.
+    #[serde(default, skip_serializing_if = "ProjectExcerpts::is_empty")]
+    pub excerpts: ProjectExcerpts,
 }
 
 /// User of a handoff.

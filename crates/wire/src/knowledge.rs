@@ -150,7 +150,9 @@ pub struct DeletedDocuments {
 /// What a profile knows.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct KnowledgeOverview {
-    pub profile_id: ProfileId,
+    /// Absent for the default project of a user before anything is stored in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_id: Option<ProfileId>,
     /// Where passages are kept: `embedded` or `postgres`.
     pub backend: String,
     pub documents: u64,

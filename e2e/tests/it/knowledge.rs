@@ -108,6 +108,10 @@ async fn cynork_ingests_folders_and_repositories_and_follows_their_changes() {
         system.cynork(&args).expect_success().json()
     };
 
+    // The default project, which nothing has created yet, is empty.
+    for args in [["knowledge", "list"], ["knowledge", "sources"], ["memory", "list"]] {
+        system.cynork(&args).expect_success();
+    }
     let first = ingest(&[]);
     assert_eq!((&first["source"], &first["added"]), (&json!("docs"), &json!(2)));
     assert_eq!(first["skipped"][0]["path"], "broken.txt");

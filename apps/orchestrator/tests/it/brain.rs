@@ -29,10 +29,10 @@ use crate::mcp::{Mcp, issue};
 use crate::request_tools::set_question;
 
 /// Deadline of an answer.
-const WITHIN: Duration = Duration::from_mins(10);
+pub(crate) const WITHIN: Duration = Duration::from_mins(10);
 
 /// The project manager, as its process would make it.
-fn agent(harness: &OrchestratorHarness) -> HandoffAgent {
+pub(crate) fn agent(harness: &OrchestratorHarness) -> HandoffAgent {
     let instructions = Instructions {
         baseline: "You are the project manager.".to_owned(),
         role: String::new(),
@@ -77,7 +77,7 @@ async fn send_chat(harness: &OrchestratorHarness, words: &str) -> String {
 }
 
 /// A provider that every user may use.
-async fn provide(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
+pub(crate) async fn provide(harness: &OrchestratorHarness, provider: &ScriptedProvider) {
     let body = json!({
         "kind": "openai", "base_url": provider.openai_url(), "allow": "everyone",
         "models": ["scripted-model"],

@@ -49,6 +49,7 @@ mod notifications;
 mod payloads;
 mod preferences;
 mod profile_isolation;
+mod project_excerpts;
 mod pushes;
 mod reports;
 mod repositories;
@@ -548,6 +549,12 @@ on_both_engines! {
     profile_isolation {
         a_token_without_a_profile_uses_the_profile_of_the_memory_of_its_project,
         no_operation_over_rest_or_mcp_crosses_profiles,
+    }
+    project_excerpts {
+        a_chat_turn_quotes_what_fits_of_its_profile_and_of_no_other,
+        hostile_memory_is_fenced_in_chat_and_marked_as_unconfirmed,
+        a_plan_quotes_what_fits_and_a_model_that_plans_is_offered_no_catalogue,
+        a_default_project_reads_as_empty_before_anything_is_stored,
     }
     agent_connections {
         connections_of_an_agent_are_in_the_access_log,

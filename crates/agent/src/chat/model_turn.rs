@@ -43,6 +43,8 @@ pub(super) struct ModelTurn<'a> {
     pub(super) model: &'a dyn ChatModel,
     pub(super) options: &'a BrainOptions,
     pub(super) system: &'a str,
+    /// Precedes the newest message.
+    pub(super) excerpts: Option<&'a ChatMessage>,
     pub(super) events: &'a ChatEventSender,
     pub(super) trace: &'a TraceRecorder,
 }
@@ -178,9 +180,12 @@ impl ModelTurn<'_> {
         })?;
         let metadata = PlanMetadata { trace: self.trace.clone(), max_steps: RANKED_LIMIT };
         let functions = ToolFunctions::plan(listed, &recent_text(turns), &metadata).await;
+        let is_background = is_background_request(turns);
         let mut messages = vec![ChatMessage::text("system", self.system)];
         messages.extend(context::messages(turns));
-        let is_background = is_background_request(turns);
+        let excerpts = self.excerpts.filter(|_| !is_background).cloned();
+        let newest = messages.pop();
+        messages.extend(excerpts.into_iter().chain(newest));
         let mut worker = ChatWorker { turn: self, functions, messages, is_background, outcome };
         match run_worker(&mut worker, self.trace).await {
             ModelTurnEnd::Answered | ModelTurnEnd::StepsUsed => Ok(()),

@@ -2,6 +2,7 @@
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{ProjectId, TaskId, UserId};
+use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::handoff::{AgentSecret, HandoffUser, ProjectFacts, TaskFacts, WorkspaceFacts};
 use cynode_wire::preferences::EffectiveView;
@@ -54,6 +55,7 @@ fn work(preferences: Value) -> HandoffContext {
             skipped: vec![],
         },
         skill: "Look before you answer.".to_owned(),
+        excerpts: ProjectExcerpts::default(),
     }
 }
 

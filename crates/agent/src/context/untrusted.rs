@@ -11,10 +11,15 @@ const INLINE_CHARS: usize = 120;
 
 /// Quotes at most `max` bytes of a text between marks.
 pub fn quote(source: &str, text: &str, max: usize) -> String {
-    let shown = escape_marks(&strip_invisible(text));
+    let shown = without_marks(text);
     let kept = truncate_text(&shown, max);
     let note = if kept.len() < shown.len() { "\n[cut: too long]" } else { "" };
     format!("<{MARK} source=\"{}\">\n{kept}{note}\n</{MARK}>", inline(source))
+}
+
+/// Removes invisible characters and marks from a text that other marks enclose.
+pub(crate) fn without_marks(text: &str) -> String {
+    escape_marks(&strip_invisible(text))
 }
 
 /// Renders a short text on one line, without marks or closing quotes.

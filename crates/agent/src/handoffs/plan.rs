@@ -145,7 +145,8 @@ async fn load_background(
     let question = AssessScope { request, kind, project: project.clone(), labels: vec![] };
     let scoped = work.decide(&question).await?;
     work.brain = brain;
-    Ok(PlanBackground { kind, scope: scoped.scope, project })
+    let excerpts = context.excerpts.clone();
+    Ok(PlanBackground { kind, scope: scoped.scope, project, excerpts })
 }
 
 /// Updates the criteria of the task if they can be refined. Returns the criteria of single commands, by command.

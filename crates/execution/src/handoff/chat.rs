@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cynode_domain::trace::TraceEvents;
-use cynode_wire::handoff::{ChatEvent, ChatHandoff, FailureKind, Handoff, HandoffKind};
+use cynode_wire::handoff::{ChatEvent, ChatHandoff, FailureKind, Handoff, HandoffKind, TurnRole};
 use futures_util::{Stream, StreamExt as _};
 use tokio::time::Instant;
 
@@ -31,7 +31,7 @@ impl std::fmt::Debug for HandoffStream {
 }
 
 impl HandoffService {
-    /// Starts the answer to a chat turn. An error means that the turn was not started, or its state is unknown; a
+    /// Starts the answer to a chat turn, with the excerpts of its project that fit the newest message. An error means that the turn was not started, or its state is unknown; a
     /// later failure is the last event.
     pub async fn chat(
         &self,
@@ -40,7 +40,12 @@ impl HandoffService {
     ) -> Result<HandoffStream, HandoffError> {
         let timeout = self.options.chat_within;
         let deadline = Instant::now() + timeout;
-        let open = self.open_handoff(HandoffKind::Chat, subject, timeout).await?;
+        let about = body.messages.iter().rfind(|turn| turn.role == TurnRole::User);
+        let subject = HandoffSubject {
+            excerpts_about: about.map(|turn| turn.content.clone()),
+            ..subject.clone()
+        };
+        let open = self.open_handoff(HandoffKind::Chat, &subject, timeout).await?;
         let handoff = serialize_body(&Handoff { context: open.context(), body })?;
         let sent = self
             .retry_unstarted((deadline, timeout), |left| self.manager.chat(handoff.clone(), left));

@@ -49,6 +49,12 @@ impl OpenHandoff {
         self.context.clone()
     }
 
+    /// Adds the excerpts of the project that fit the subject.
+    pub(super) async fn add_excerpts(&mut self) {
+        let excerpts = self.handoffs.find_excerpts(&self.subject, &self.context).await;
+        self.context.excerpts = excerpts;
+    }
+
     /// Sets the decisions to record at the end.
     pub fn decided(&mut self, decisions: Vec<DecisionRecord>) {
         self.decisions = decisions;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cynode_domain::ids::{GroupId, TokenId};
+use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_store::{Task, TokenOrigin, Tx};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::handoff::{
@@ -14,6 +15,7 @@ use super::{HandoffError, HandoffService, HandoffSubject};
 use crate::artifacts::ATTACHMENT;
 use crate::{tasks, tasks::TaskError};
 use cynode_resources::groups;
+use cynode_resources::project_excerpts::ExcerptQuery;
 use cynode_resources::skills;
 use cynode_resources::{preferences, preferences::PreferenceError};
 use cynode_resources::{projects, projects::ProjectError};
@@ -75,8 +77,27 @@ impl HandoffService {
             agent_token: AgentSecret::new(issued.secret),
             preferences: facts.preferences,
             skill: facts.skill,
+            excerpts: ProjectExcerpts::default(),
         };
         Ok(PreparedHandoff { context, token: issued.token.id })
+    }
+
+    /// Finds the excerpts of the project that fit the subject, in the profile of the handoff's token.
+    pub(super) async fn find_excerpts(
+        &self,
+        subject: &HandoffSubject,
+        context: &HandoffContext,
+    ) -> ProjectExcerpts {
+        let (Some(text), Some(project)) = (&subject.excerpts_about, &context.project) else {
+            return ProjectExcerpts::default();
+        };
+        let query = ExcerptQuery {
+            project: project.id,
+            profile: context.profile_id,
+            text: text.clone(),
+            except_task: subject.task,
+        };
+        self.excerpts.find(query, self.options.excerpts_within).await
     }
 
     async fn load_facts(&self, subject: &HandoffSubject) -> Result<HandoffFacts, HandoffError> {

@@ -33,14 +33,16 @@ pub(crate) const PLACEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl HandoffService {
-    /// Has a prompt planned as steps.
+    /// Has a prompt planned as steps, with the excerpts of its project that fit it.
     pub async fn plan(
         &self,
         subject: &HandoffSubject,
         body: PlanHandoff,
     ) -> Result<PlanAnswer, HandoffError> {
         let decided = |answer: &PlanAnswer| answer.decisions.clone();
-        self.send_and_record(HandoffKind::Plan, subject, body, decided).await
+        let about = Some(body.prompt.clone());
+        let subject = HandoffSubject { excerpts_about: about, ..subject.clone() };
+        self.send_and_record(HandoffKind::Plan, &subject, body, decided).await
     }
 
     /// Has a rejected step replanned.
@@ -172,7 +174,9 @@ impl HandoffService {
         let room =
             self.acquire_permit((timeout / PERMIT_WAIT_FRACTION).min(MAX_PERMIT_WAIT)).await?;
         let prepared = self.prepare(subject, AgentRole::ProjectManager, timeout).await?;
-        Ok(OpenHandoff::new(self.clone(), kind, subject.clone(), prepared, Some(room)))
+        let mut open = OpenHandoff::new(self.clone(), kind, subject.clone(), prepared, Some(room));
+        open.add_excerpts().await;
+        Ok(open)
     }
 
     /// Prepares the context of an analyst, with its own token. The number of analysts is limited elsewhere.

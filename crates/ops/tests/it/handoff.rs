@@ -1,5 +1,7 @@
 //! Handoffs to a scripted project manager.
 
+mod excerpts;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -29,8 +29,8 @@ impl Step<'_> {
         }
         let owner = self.owner().await?;
         let builds_on = self.revision_sources(&owner).await?;
-        let recalled = self.recall(&unit).await?;
-        let request = self.unit_request(&unit, &context, &assignment, builds_on, recalled);
+        let excerpts = self.find_excerpts(&unit).await;
+        let request = self.unit_request(&unit, &context, &assignment, builds_on, excerpts);
         self.create_child(REVISE, request).await
     }
 

@@ -1,8 +1,11 @@
 //! Starts an attempt at a unit: who works on it, with which prompt, on which changes, and what it must meet.
 
+use std::time::Duration;
+
 use cynode_domain::criteria::Criterion;
 use cynode_domain::plan::InputMode;
 use cynode_domain::project_context::ProjectContext;
+use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::report::ReviewFeedback;
 use cynode_domain::request::QuestionSubject;
@@ -14,6 +17,7 @@ use cynode_planning::assignment::{AgentAssignment, AgentRoster, BUILT_IN_AGENT, 
 use cynode_planning::prompt::render_prompt;
 use cynode_planning::review::REVIEW_FILE;
 use cynode_planning::structured_context::{StructuredContext, UnitSubject, artifact_path};
+use cynode_resources::project_excerpts::ExcerptQuery;
 use cynode_store::WorkUnit;
 use cynode_wire::tasks::CreateTask;
 use serde_json::json;
@@ -23,9 +27,10 @@ use super::delivery::NO_MARKERS;
 use super::sources::is_source_kind;
 use crate::RequestError;
 use crate::next_action::failures;
-use crate::remember::{Recalled, quote_documents, recall};
 use crate::snapshot::is_conflict_stop;
 
+/// How long the search for excerpts may take; the prompt of a unit is written once, so it waits longer than a chat turn.
+const EXCERPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// What the agent of a unit is told whose sources conflict.
 const RESOLVE_CONFLICTS: &str = "The changes that this work builds on conflict with each other. Files with conflicts contain markers (`<<<<<<<`, `=======`, `>>>>>>>`). Resolve every conflict first so that both changes are kept, and leave no marker.";
 
@@ -52,8 +57,8 @@ impl Step<'_> {
         }
         let owner = self.owner().await?;
         let builds_on = self.with_changes(&owner, self.snapshot.unit_sources(&row)).await?;
-        let recalled = self.recall(&row).await?;
-        let request = self.unit_request(&row, &context, &assignment, builds_on, recalled);
+        let excerpts = self.find_excerpts(&row).await;
+        let request = self.unit_request(&row, &context, &assignment, builds_on, excerpts);
         if let Some(board) = &mut self.snapshot.board
             && board.unit(index).status != Status::InProgress
         {
@@ -185,15 +190,15 @@ impl Step<'_> {
     }
 
     /// What the project remembers and what its documents say that fits a unit.
-    pub(super) async fn recall(&self, unit: &WorkUnit) -> Result<Recalled, RequestError> {
-        let task = self.snapshot.task.clone();
-        let about = format!("{} {}", unit.component, task.spec.prompt);
-        let knowledge = quote_documents(self.service.knowledge.as_ref(), &task, &about).await;
-        let read = self
-            .service
-            .store
-            .read(move |tx| Box::pin(async move { recall(tx, &task, &about).await }));
-        Ok(Recalled { memory: read.await?, knowledge })
+    pub(super) async fn find_excerpts(&self, unit: &WorkUnit) -> ProjectExcerpts {
+        let spec = &self.snapshot.task.spec;
+        let query = ExcerptQuery {
+            project: spec.project,
+            profile: spec.profile_id,
+            text: format!("{} {}", unit.component, spec.prompt),
+            except_task: Some(spec.id),
+        };
+        self.service.excerpts.find(query, EXCERPT_TIMEOUT).await
     }
 
     pub(super) fn unit_request(
@@ -202,7 +207,7 @@ impl Step<'_> {
         context: &ProjectContext,
         assignment: &AgentAssignment,
         builds_on: Vec<String>,
-        recalled: Recalled,
+        excerpts: ProjectExcerpts,
     ) -> CreateTask {
         let base = CreateTask { builds_on, ..self.child_request(&unit.id) };
         if unit.kind == UnitKind::Test {
@@ -214,8 +219,8 @@ impl Step<'_> {
             &unit.component,
             assignment,
             &StructuredContext {
-                memory: recalled.memory,
-                knowledge: recalled.knowledge,
+                memory: excerpts.memory,
+                knowledge: excerpts.knowledge,
                 ..self.structured_context(unit, context)
             },
         );

@@ -1,4 +1,4 @@
-//! Entries that the control plane writes by rule, and what it reads for prompts.
+//! Entries that the control plane writes by rule.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{MemoryEntryId, ProfileId, ProjectId, UserId};
@@ -8,7 +8,6 @@ use cynode_domain::project_memory::{
 use cynode_store::{MemoryEntry, Tx};
 use tracing::warn;
 
-use super::rank;
 use crate::profiles;
 use crate::secrets::RedactSecrets as _;
 
@@ -60,22 +59,6 @@ pub async fn record_by_rule(tx: &mut Tx, memory: RuleMemory) -> Result<(), cynod
         updated_at: memory.now,
     };
     tx.memory_insert(&entry).await.map(drop)
-}
-
-/// The entries of a profile that fit a text best, for a prompt; none if its agents may not read them.
-pub async fn find_best_entries(
-    tx: &mut Tx,
-    project: ProjectId,
-    profile: Option<ProfileId>,
-    text: &str,
-    limit: u32,
-) -> Result<Vec<MemoryEntry>, cynode_store::Error> {
-    let Some(profile) = profiles::load(tx, project, profile).await? else { return Ok(vec![]) };
-    if !profile.spec.memory.readable {
-        return Ok(vec![]);
-    }
-    let entries = tx.memory_list_all(profile.id).await?;
-    Ok(rank(text, entries, limit).into_iter().map(|(entry, _)| entry).collect())
 }
 
 fn shorten_title(title: &str) -> String {

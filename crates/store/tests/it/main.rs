@@ -320,6 +320,7 @@ conformance_tests! {
         an_entry_is_replaced_by_its_next_revision_in_its_profile_alone,
         entries_go_with_their_profile,
         entries_are_paged_newest_first_by_kind,
+        contents_of_a_profile_are_its_own,
     }
     skills {
         a_skill_is_replaced_by_its_next_version_only,

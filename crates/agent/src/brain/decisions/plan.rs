@@ -1,13 +1,14 @@
 //! Decision: the commands that carry out a request in prose.
 
 use cynode_domain::criteria::Criterion;
+use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_wire::handoff::WorkspaceFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{WorkKind, WorkScope, explicit_commands, object_schema, text_list_schema, text_schema};
 use crate::brain::{BrainDecision, RuleAnswer};
-use crate::context::{untrusted, workspace_prompt};
+use crate::context::{quote_excerpts, untrusted, workspace_prompt};
 
 /// The most commands of a plan.
 const MAX_COMMANDS: usize = 50;
@@ -41,17 +42,23 @@ pub struct PlanBackground {
     pub scope: WorkScope,
     /// Facts about the project, as text.
     pub project: String,
+    /// What the project remembers and its documents say about the request.
+    #[serde(default, skip_serializing_if = "ProjectExcerpts::is_empty")]
+    pub excerpts: ProjectExcerpts,
 }
 
 impl PlanBackground {
     fn prompt(&self) -> String {
         let (kind, scope) = (self.kind.as_str(), self.scope.as_str());
-        let classified = format!("\n\nThe request was classified as {kind} of {scope} scope.");
-        if self.project.trim().is_empty() {
-            return classified;
+        let mut text = format!("\n\nThe request was classified as {kind} of {scope} scope.");
+        if !self.project.trim().is_empty() {
+            let project = untrusted::quote("project", &self.project, 4 * 1024);
+            text = format!("{text} The project:\n{project}");
         }
-        let project = untrusted::quote("project", &self.project, 4 * 1024);
-        format!("{classified} The project:\n{project}")
+        if !self.excerpts.is_empty() {
+            text = format!("{text}\n\n{}", quote_excerpts(&self.excerpts));
+        }
+        text
     }
 }
 

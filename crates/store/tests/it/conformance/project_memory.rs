@@ -1,9 +1,10 @@
 //! Tests of the project memory.
 
-use cynode_domain::ids::{MemoryEntryId, ProfileId, RunId, TaskId};
+use cynode_domain::ids::{KnowledgeDocumentId, MemoryEntryId, ProfileId, RunId, TaskId};
+use cynode_domain::knowledge::DocumentKind;
 use cynode_domain::profile::ProfileSpec;
 use cynode_domain::project_memory::{MemoryAuthorKind, MemoryKind, MemorySource};
-use cynode_store::{MemoryEntry, Profile, Store};
+use cynode_store::{KnowledgeDocument, MemoryEntry, Profile, ProfileContents, Store};
 
 use crate::world::{World, at};
 
@@ -151,4 +152,32 @@ pub(crate) async fn entries_are_paged_newest_first_by_kind(store: Store) {
     assert_eq!(page, [made[2].id, made[1].id]);
     assert_eq!(rest, [made[0].id]);
     assert_eq!(ids(facts), [made[2].id, made[0].id]);
+}
+
+pub(crate) async fn contents_of_a_profile_are_its_own(store: Store) {
+    let world = World::new(store).await;
+    let (one, two) = (profile(&world, "one").await, profile(&world, "two").await);
+    let contents = async |profile| read_tx!(world.store, tx => tx.profile_contents(profile).await);
+    insert(&world, &entry(&world, one, MemoryKind::Fact)).await;
+    let document = KnowledgeDocument {
+        id: KnowledgeDocumentId::generate(),
+        profile: two,
+        source: "docs".to_owned(),
+        path: "a.md".to_owned(),
+        kind: DocumentKind::Markdown,
+        hash: "00".to_owned(),
+        bytes: 1,
+        passages: 0,
+        author: MemoryAuthorKind::Person,
+        created_by: world.user,
+        created_at: at(1),
+        updated_at: at(1),
+    };
+    write_tx!(world.store, tx => tx.knowledge_document_insert(&document).await);
+
+    let memory = ProfileContents { has_memory: true, has_documents: false };
+    assert_eq!(contents(one).await, memory);
+    let documents = ProfileContents { has_memory: false, has_documents: true };
+    assert_eq!(contents(two).await, documents);
+    assert_eq!(contents(ProfileId::generate()).await, ProfileContents::default());
 }
