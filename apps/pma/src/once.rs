@@ -4,11 +4,11 @@ use std::io::{self, Read as _, Write as _};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use cynode_agent::HandoffAgent;
+use cynode_agent::{HandoffAgent, HandoffAgentError};
 use cynode_wire::handoff::{AgentRole, Handoff, HandoffKind, VerifyHandoff};
 use tracing::Instrument as _;
 
-use crate::serve::handoff_span;
+use crate::serve::{handoff_span, open_agent_span};
 
 /// The orchestrator truncates larger evidence.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
@@ -34,7 +34,10 @@ pub(crate) async fn run_once(
     timeout: Duration,
 ) -> anyhow::Result<()> {
     let span = handoff_span(HandoffKind::Analyse, &handoff.context);
-    let answer = agent.analyse(&handoff, timeout).instrument(span).await?;
+    let invoked = span.in_scope(|| open_agent_span(agent.role(), &handoff.context));
+    let answer = agent.analyse(&handoff, timeout).instrument(invoked.span()).instrument(span).await;
+    invoked.finish(answer.as_ref().err().map(HandoffAgentError::kind));
+    let answer = answer?;
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
     io::stdout().write_all(&text).context("standard output is closed")

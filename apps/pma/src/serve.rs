@@ -17,8 +17,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use cynode_agent::HandoffAgent;
-use cynode_wire::handoff::{DEADLINE_HEADER, Handoff, HandoffContext, HandoffKind};
+use cynode_agent::{HandoffAgent, HandoffAgentError};
+use cynode_runtime::telemetry::gen_ai::{AgentAttributes, OperationSpan};
+use cynode_wire::handoff::{AgentRole, DEADLINE_HEADER, Handoff, HandoffContext, HandoffKind};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -124,7 +125,10 @@ async fn run_handoff(
         ($method:ident) => {{
             let handoff = parse_handoff(body)?;
             let span = handoff_span(kind, &handoff.context);
-            let answer = agent.$method(&handoff, timeout).instrument(span.clone()).await;
+            let invoked = span.in_scope(|| open_agent_span(agent.role(), &handoff.context));
+            let answer = agent.$method(&handoff, timeout).instrument(invoked.span());
+            let answer = answer.instrument(span.clone()).await;
+            invoked.finish(answer.as_ref().err().map(HandoffAgentError::kind));
             span.in_scope(|| render_outcome(kind, answer))
         }};
     }
@@ -146,7 +150,7 @@ async fn run_handoff(
 /// Logs the outcome of a handoff and renders its response.
 fn render_outcome<A: Serialize>(
     kind: HandoffKind,
-    answer: Result<A, cynode_agent::HandoffAgentError>,
+    answer: Result<A, HandoffAgentError>,
 ) -> Result<Response, HandoffRejection> {
     let word = kind.as_str();
     match answer {
@@ -174,6 +178,17 @@ pub(crate) fn handoff_span(kind: HandoffKind, context: &HandoffContext) -> Span 
         user.id = %context.user.id,
         task.id = task,
     )
+}
+
+/// The span of the agent's work, for a collector.
+pub(crate) fn open_agent_span(role: AgentRole, context: &HandoffContext) -> OperationSpan {
+    let conversation = context.thread_id.map(|thread| thread.to_string());
+    let attributes = AgentAttributes {
+        trace_id: &context.trace_id,
+        agent: role.as_str(),
+        conversation: conversation.as_deref(),
+    };
+    attributes.open_span()
 }
 
 fn parse_handoff<B: DeserializeOwned>(body: &[u8]) -> Result<Handoff<B>, HandoffRejection> {

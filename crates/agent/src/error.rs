@@ -55,7 +55,7 @@ impl HandoffAgentError {
     }
 
     /// The code of the error for a trace.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Refused { kind, .. } | Self::Tool { kind, .. } => kind.as_str(),
             Self::Unreachable(_) => "unreachable",

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_resources::{audit::ToolCallOutcome, audit::ToolCallRecord};
+use cynode_runtime::telemetry::gen_ai::OperationSpan;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error};
+use tracing::{Instrument as _, debug, error};
 
 use crate::backend::BackendError;
 use crate::gateway::GatewayInner;
@@ -33,6 +34,8 @@ pub(crate) struct AuditedRequest<'a> {
     pub(crate) form: ErrorForm,
     /// `None` for read-only methods.
     pub(crate) record: Option<ToolCallRecord>,
+    /// The span to execute it in.
+    pub(crate) span: OperationSpan,
 }
 
 /// How a denial or failure is reported to the caller.
@@ -95,7 +98,7 @@ impl AuditedRequest<'_> {
         acting: impl Future<Output = Result<CallResponse, CallFailure>>,
         patience: RequestDeadline,
     ) -> String {
-        let Self { call, form, record } = self;
+        let Self { call, form, record, span } = self;
         let open = match record.filter(|_| !cynode_fault::fault!("REQ-MCPGAT-0107")) {
             Some(record) => match inner.backend.begin(record).await {
                 Ok(open) => Some(open),
@@ -105,10 +108,11 @@ impl AuditedRequest<'_> {
             None => None,
         };
         let began = Instant::now();
-        let acted = patience.await_outcome(acting).await;
+        let acted = patience.await_outcome(acting).instrument(span.span()).await;
         let answer = acted
             .and_then(|answer| check_response_size(answer, inner.options.max_response_bytes))
             .unwrap_or_else(|fault| form.render_failure(call, &fault));
+        span.finish(answer.error_type.map(ErrorKind::as_str));
         let Some(open) = open.filter(|_| !cynode_fault::fault!("REQ-MCPGAT-0002")) else {
             return answer.response;
         };

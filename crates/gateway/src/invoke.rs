@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cynode_domain::ids::ServerId;
 use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_resources::audit::ToolCallRecord;
+use cynode_runtime::telemetry::gen_ai::{OperationSpan, ToolCallAttributes};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -154,6 +155,7 @@ impl GatewayInner {
         if let Some(denial) = tool.server.as_ref().and_then(|server| self.circuit_denial(server)) {
             return request.deny(self, &denial.clone(), denial).await;
         }
+        let request = AuditedRequest { span: open_span(call, tool), ..request };
         let at_most = Some(self.options.call_timeout());
         let acting = self.execute(call, admitted, client, cancel.clone());
         request.execute(self, acting, RequestDeadline { limit: at_most, cancel }).await
@@ -320,7 +322,19 @@ pub(crate) fn truncate_name(name: &str) -> String {
 }
 
 fn audited_request(call: &GatewayCall, record: ToolCallRecord) -> AuditedRequest<'_> {
-    AuditedRequest { call, form: ErrorForm::Result, record: Some(record) }
+    let span = OperationSpan::disabled();
+    AuditedRequest { call, form: ErrorForm::Result, record: Some(record), span }
+}
+
+/// The span of an allowed call, in the trace of its audit record.
+fn open_span(call: &GatewayCall, tool: &PolicyTool) -> OperationSpan {
+    let attributes = ToolCallAttributes {
+        trace_id: &call.request_id,
+        tool: &tool.name,
+        call_id: Some(call.id.get().trim_matches('"')),
+        agent: Some(call.identity.agent.as_str()),
+    };
+    attributes.open_span()
 }
 
 fn invalid_params(call: &GatewayCall, fault: &str) -> String {

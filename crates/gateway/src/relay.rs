@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use cynode_runtime::telemetry::gen_ai::OperationSpan;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -101,7 +102,8 @@ impl GatewayInner {
         });
         let record =
             (!UNRECORDED_METHODS.contains(&method)).then(|| record(call, &name, server, setting));
-        let request = AuditedRequest { call, form: ErrorForm::Code, record };
+        let span = OperationSpan::disabled();
+        let request = AuditedRequest { call, form: ErrorForm::Code, record, span };
         let server = match admitted {
             Ok(server) => server,
             Err(denial) => {

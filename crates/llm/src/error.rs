@@ -72,6 +72,24 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
+    /// The class of the error, for traces; holds no text of the provider.
+    pub const fn class(&self) -> &'static str {
+        match self {
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Connect { .. } => "connect",
+            Self::Timeout { .. } => "timeout",
+            Self::Rejected { .. } => "rejected",
+            Self::Refused { .. } => "refused",
+            Self::Malformed { .. } => "malformed",
+            Self::Truncated => "truncated",
+            Self::TooLarge { .. } => "too_large",
+            Self::Busy => "busy",
+            Self::CircuitOpen { .. } => "circuit_open",
+        }
+    }
+
     /// Whether a retry of the same request may succeed soon.
     pub fn is_transient(&self) -> bool {
         matches!(

@@ -15,6 +15,7 @@ mod budget;
 mod call;
 mod call_log;
 mod call_record;
+mod call_span;
 mod candidates;
 mod cost_estimate;
 mod detached;

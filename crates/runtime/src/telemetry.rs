@@ -1,12 +1,13 @@
 //! Logs to stderr, and spans to an OpenTelemetry collector.
 //!
 //! Start at [`init`]. A line carries the service, the `trace_id` of the innermost span that has
-//! one, and the fields of all spans around it.
+//! one, and the fields of all spans around it. [`gen_ai`] has the spans of agents, models and tools.
 //!
 //! Invariant: all output passes through [`crate::redact`].
 
 #[cfg(test)]
 pub(crate) mod capture;
+pub mod gen_ai;
 mod json;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -16,13 +17,16 @@ use std::io;
 use std::panic;
 
 use serde::{Deserialize, Serialize};
-use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::filter::{EnvFilter, FilterFn, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::json::JsonLogLayer;
 use self::writer::RedactingMakeWriter;
 use crate::config::{ConfigFault, ConfigSection};
+
+/// The span field that correlates what belongs to one request.
+const TRACE_ID: &str = "trace_id";
 
 /// The section `[log]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,10 +113,16 @@ pub fn init(service: &'static str, options: &LogOptions) -> Result<Telemetry, Te
             tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).boxed()
         }
     };
+    let lines = lines.with_filter(logged_spans());
     let subscriber = tracing_subscriber::registry().with(lines).with(filter);
     let telemetry = start(service, options, subscriber)?;
     panic::set_hook(Box::new(log_panic));
     Ok(telemetry)
+}
+
+/// What log lines are made of: everything but the spans that exist for a collector.
+fn logged_spans() -> FilterFn {
+    filter_fn(gen_ai::is_logged)
 }
 
 #[cfg(feature = "otlp")]

@@ -7,6 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use cynode_agent::{ChatEventStream, HandoffAgent};
+use cynode_runtime::telemetry::gen_ai::OperationSpan;
 use cynode_wire::handoff::{
     ChatEvent, ChatHandoff, EVENT_STREAM, FailureKind, Handoff, HandoffKind, TraceEvents,
 };
@@ -15,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::Span;
 
-use super::handoff_span;
+use super::{handoff_span, open_agent_span};
 
 /// Starts an answer. The response body holds the handoff slot and cancels the work when dropped.
 pub(super) fn stream_chat(
@@ -25,10 +26,12 @@ pub(super) fn stream_chat(
     permit: OwnedSemaphorePermit,
 ) -> Response {
     let span = handoff_span(HandoffKind::Chat, &handoff.context);
-    let events = span.in_scope(|| agent.chat(handoff, timeout));
+    let invoked = span.in_scope(|| open_agent_span(agent.role(), &handoff.context));
+    let events = span.in_scope(|| invoked.span().in_scope(|| agent.chat(handoff, timeout)));
     let answering = ChatResponseStream {
         events,
         span,
+        invoked: Some(invoked),
         deadline: Instant::now() + timeout,
         is_finished: false,
         _permit: permit,
@@ -41,6 +44,8 @@ pub(super) fn stream_chat(
 struct ChatResponseStream {
     events: ChatEventStream,
     span: Span,
+    /// `None` once finished.
+    invoked: Option<OperationSpan>,
     deadline: Instant,
     is_finished: bool,
     _permit: OwnedSemaphorePermit,
@@ -58,6 +63,9 @@ async fn next_event(mut answering: ChatResponseStream) -> Option<(ChatEvent, Cha
     };
     answering.is_finished = matches!(event, ChatEvent::Done { .. } | ChatEvent::Failed { .. });
     if answering.is_finished {
+        if let Some(invoked) = answering.invoked.take() {
+            invoked.finish(failure_class(&event));
+        }
         answering.span.in_scope(|| {
             if let ChatEvent::Failed { message, .. } = &event {
                 tracing::warn!(error = message, "chat failed");
@@ -67,6 +75,15 @@ async fn next_event(mut answering: ChatResponseStream) -> Option<(ChatEvent, Cha
         });
     }
     Some((event, answering))
+}
+
+/// The class of a failed answer.
+fn failure_class(event: &ChatEvent) -> Option<&'static str> {
+    match event {
+        ChatEvent::Failed { kind: FailureKind::Timeout, .. } => Some("timeout"),
+        ChatEvent::Failed { kind: FailureKind::Other, .. } => Some("failed"),
+        ChatEvent::Delta { .. } | ChatEvent::Tool { .. } | ChatEvent::Done { .. } => None,
+    }
 }
 
 fn failed_event(kind: FailureKind, message: &str) -> ChatEvent {

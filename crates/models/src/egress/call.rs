@@ -10,6 +10,7 @@ use cynode_llm::{Provider as _, ProviderCredential, ProviderError};
 use cynode_store::{AppendRows, EgressDecision, Entry};
 use cynode_wire::openai::{ChatCompletion, ChatRequest, StreamOptions};
 use sha2::{Digest, Sha256};
+use tracing::Instrument as _;
 
 use super::access::{ProviderAccess, access_resource, decide_access, profile_denial};
 use super::call_record::CallRecorder;
@@ -252,9 +253,9 @@ impl Egress {
         binding: Option<ForcedFunction>,
     ) -> Result<ChatCompletion, EgressError> {
         let AdmittedCall { mut record, provider, lane, secret, decision } = ticket;
-        record.mark_sent_unstreamed();
-        let (noted, answer) =
-            tokio::join!(self.persist_decision(decision), lane.chat(&request, secret.as_ref()));
+        let span = record.mark_sent_unstreamed();
+        let asked = lane.chat(&request, secret.as_ref()).instrument(span);
+        let (noted, answer) = tokio::join!(self.persist_decision(decision), asked);
         noted?;
         match answer {
             Ok(mut answer) => {
@@ -279,14 +280,14 @@ impl Egress {
         binding: Option<ForcedFunction>,
     ) -> Result<EgressStream, EgressError> {
         let AdmittedCall { mut record, provider, lane, secret, decision } = ticket;
-        record.mark_sent_streamed();
+        let span = record.mark_sent_streamed();
         let options = request.stream_options.take().unwrap_or_default();
         let wants_usage = options.include_usage;
         // Set here, so that callers need not clone the request to set it.
         request.stream_options = Some(StreamOptions { include_usage: true, ..options });
         request.stream = true;
-        let (noted, begun) =
-            tokio::join!(self.persist_decision(decision), lane.stream(&request, secret.as_ref()));
+        let asked = lane.stream(&request, secret.as_ref()).instrument(span);
+        let (noted, begun) = tokio::join!(self.persist_decision(decision), asked);
         noted?;
         match begun {
             Ok(chunks) => {
@@ -312,9 +313,7 @@ pub(super) async fn record_failure(
     provider: String,
     cause: ProviderError,
 ) -> Result<EgressError, cynode_store::Error> {
-    if cause.is_free_of_charge() {
-        record.mark_rejected();
-    }
+    record.mark_failed(&cause);
     record.finish(InferenceOutcome::Failed, Some(cause.to_string())).await?;
     Ok(EgressError::Provider { provider, cause })
 }

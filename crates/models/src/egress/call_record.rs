@@ -2,11 +2,14 @@
 
 use cynode_domain::ids::InferenceId;
 use cynode_domain::model::InferenceOutcome;
+use cynode_llm::ProviderError;
 use cynode_runtime::redact::redact;
 use cynode_store::{AppendRows, Entry, InferenceCall};
 use cynode_wire::openai::{ChatChunk, ChatCompletion, Usage};
 use tokio::time::Instant;
+use tracing::Span;
 
+use super::call_span::ModelCallSpan;
 use super::cost_estimate::{CostEstimate, chunk_bytes, completion_bytes};
 use super::{CallRecordBuffer, Egress, Inference};
 
@@ -21,6 +24,10 @@ pub(super) struct CallRecorder {
     began: Instant,
     tariff: CostEstimate,
     progress: AnswerProgress,
+    /// `None` before the call is sent, and once it is recorded.
+    span: Option<ModelCallSpan>,
+    /// The class of the failure, if the provider failed.
+    error_class: Option<&'static str>,
     /// Collects the row for the caller, if the caller persists it.
     record_buffer: Option<CallRecordBuffer>,
     /// The row so far; `None` once persisted.
@@ -80,6 +87,8 @@ impl CallRecorder {
             began: Instant::now(),
             tariff,
             progress: AnswerProgress::NotSent,
+            span: None,
+            error_class: None,
             record_buffer,
             call,
         }
@@ -106,19 +115,29 @@ impl CallRecorder {
         self.began = Instant::now();
     }
 
-    /// Marks the request as sent, with an unstreamed answer.
-    pub(super) fn mark_sent_unstreamed(&mut self) {
+    /// Marks the request as sent, with an unstreamed answer; returns the span to send it in.
+    pub(super) fn mark_sent_unstreamed(&mut self) -> Span {
         self.progress = AnswerProgress::AwaitingAnswer;
+        self.open_span()
     }
 
-    /// Marks the request as sent, with a streamed answer.
-    pub(super) fn mark_sent_streamed(&mut self) {
+    /// Marks the request as sent, with a streamed answer; returns the span to send it in.
+    pub(super) fn mark_sent_streamed(&mut self) -> Span {
         self.progress = AnswerProgress::Received(0);
+        self.open_span()
+    }
+
+    fn open_span(&mut self) -> Span {
+        self.span = self.call.as_ref().map(ModelCallSpan::open);
+        self.span.as_ref().map_or_else(Span::none, ModelCallSpan::span)
     }
 
     /// Records the complete answer.
     pub(super) fn record_answer(&mut self, answer: &ChatCompletion) {
         self.progress = AnswerProgress::Received(completion_bytes(answer));
+        if let Some(span) = &mut self.span {
+            span.note_answer(answer);
+        }
         if let Some(usage) = &answer.usage {
             self.record_usage(usage);
         }
@@ -133,14 +152,21 @@ impl CallRecorder {
         if let AnswerProgress::Received(bytes) = &mut self.progress {
             *bytes = bytes.saturating_add(chunk_bytes(chunk));
         }
+        if let Some(span) = &mut self.span {
+            span.note_chunk(chunk);
+        }
         if let Some(usage) = &chunk.usage {
             self.record_usage(usage);
         }
     }
 
-    /// Marks the request as rejected. Output received before still costs.
-    pub(super) fn mark_rejected(&mut self) {
-        if matches!(self.progress, AnswerProgress::AwaitingAnswer | AnswerProgress::Received(0)) {
+    /// Marks the call as failed. Output received before still costs.
+    pub(super) fn mark_failed(&mut self, cause: &ProviderError) {
+        self.error_class = Some(cause.class());
+        let is_free = cause.is_free_of_charge();
+        if is_free
+            && matches!(self.progress, AnswerProgress::AwaitingAnswer | AnswerProgress::Received(0))
+        {
             self.progress = AnswerProgress::NotSent;
         }
     }
@@ -165,6 +191,9 @@ impl CallRecorder {
         let latency_ms = millis(self.began);
         let error = error.map(|text| clean_for_storage(&text, MAX_ERROR_CHARS));
         (call.outcome, call.error, call.latency_ms) = (outcome, error, latency_ms);
+        if let Some(span) = self.span.take() {
+            span.finish(&call, self.error_class);
+        }
         self.estimate_cost(&mut call);
         match &self.record_buffer {
             Some(tab) => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 
 use super::json::JsonLogLayer;
 use super::writer::RedactingMakeWriter;
@@ -20,7 +20,7 @@ impl LogCapture {
     /// A subscriber that logs like a process, into this buffer.
     pub(crate) fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + 'static {
         let lines = JsonLogLayer::new("test", RedactingMakeWriter::new(self.clone()));
-        tracing_subscriber::registry().with(lines)
+        tracing_subscriber::registry().with(lines.with_filter(super::logged_spans()))
     }
 
     pub(crate) fn text(&self) -> String {

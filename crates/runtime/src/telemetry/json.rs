@@ -13,11 +13,10 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::{LookupSpan, Scope};
 
+use super::TRACE_ID;
 use crate::clock::{Clock as _, SystemClock};
 use crate::redact::redact_field;
 
-/// The span field that correlates the events of one request.
-const TRACE_ID: &str = "trace_id";
 const MESSAGE: &str = "message";
 
 /// Writes each event as one line of JSON.

@@ -1,22 +1,27 @@
 //! Export of spans to an OpenTelemetry collector by OTLP over HTTP.
+//!
+//! Start at [`Sender`]. [`product_traces`] assigns spans to the traces of the product.
+
+mod product_traces;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry::trace::{Status, TracerProvider as _};
-use opentelemetry::{Array, KeyValue, Value};
+use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
 use opentelemetry_otlp::{SpanExporter as Otlp, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter};
 use tokio::runtime::Handle;
-use tracing::Subscriber;
+use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::TelemetryError;
+use self::product_traces::{ProductIds, ProductTracer};
+use super::{TelemetryError, gen_ai};
 use crate::redact::{REDACTED, is_secret_key, redact};
 
 const TRACES: &str = "/v1/traces";
@@ -44,21 +49,26 @@ impl Sender {
             runtime,
         };
         let provider = SdkTracerProvider::builder()
-            .with_resource(Resource::builder().with_service_name(service).build())
+            .with_resource(describe_process(service))
+            .with_id_generator(ProductIds::default())
             .with_batch_exporter(exporter)
             .build();
         Ok(Self { provider })
     }
 
     /// The layer that exports CyNode's spans. Spans of libraries are excluded: exporting them would
-    /// create new ones endlessly.
+    /// create new ones endlessly. Events below `info` are excluded too: they may quote prompts.
     pub(super) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
+        let scope = InstrumentationScope::builder("cynode")
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .with_schema_url(gen_ai::SCHEMA_URL)
+            .build();
         tracing_opentelemetry::layer()
-            .with_tracer(self.provider.tracer("cynode"))
-            .with_filter(filter_fn(|metadata| metadata.target().starts_with("cyn")))
+            .with_tracer(ProductTracer(self.provider.tracer_with_scope(scope)))
+            .with_filter(filter_fn(is_exported))
     }
 }
 
@@ -68,6 +78,21 @@ impl Drop for Sender {
             tracing::warn!(error = &error as &dyn std::error::Error, "final span export failed");
         }
     }
+}
+
+/// What a collector learns of this process.
+fn describe_process(service: &'static str) -> Resource {
+    Resource::builder()
+        .with_service_name(service)
+        .with_schema_url(
+            [KeyValue::new("service.version", env!("CARGO_PKG_VERSION"))],
+            gen_ai::SCHEMA_URL,
+        )
+        .build()
+}
+
+fn is_exported(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with("cyn") && (metadata.is_span() || *metadata.level() <= Level::INFO)
 }
 
 fn traces(endpoint: &str) -> String {
@@ -104,6 +129,7 @@ impl SpanExporter for Redacting {
 
 fn clean(span: &mut SpanData) {
     clean_text(&mut span.name);
+    span.attributes.iter_mut().for_each(split_list);
     span.attributes.iter_mut().for_each(clean_attribute);
     for event in &mut span.events.events {
         clean_text(&mut event.name);
@@ -111,6 +137,17 @@ fn clean(span: &mut SpanData) {
     }
     if let Status::Error { description } = &mut span.status {
         clean_text(description);
+    }
+}
+
+/// Restores the attribute that is a list in the conventions.
+fn split_list(attribute: &mut KeyValue) {
+    if attribute.key.as_str() == gen_ai::FINISH_REASONS
+        && let Value::String(text) = &attribute.value
+    {
+        let words = text.as_str().split(gen_ai::LIST_SEPARATOR);
+        let words: Vec<StringValue> = words.map(|word| word.to_owned().into()).collect();
+        attribute.value = Value::Array(words.into());
     }
 }
 
