@@ -19,7 +19,7 @@ use crate::agent::HandoffAgentOptions;
 use crate::brain::{Brain, BrainDecision, ChatModel, EgressModel, RequestPart};
 use crate::cassette;
 use crate::context::{compose, compose_for_decision, excerpts_message, task_without_request};
-use crate::tools::ToolClient;
+use crate::tools::{RecordedTools, ToolClient};
 
 /// The divisor of the time that is reserved for acting on decisions.
 const ACTING_TIME_DIVISOR: u32 = 8;
@@ -60,7 +60,11 @@ impl HandoffSession {
         for part in composed.parts.iter().filter(|part| part.is_cut) {
             warn!(context.part = part.name, "context part truncated");
         }
-        let work = Self::from_parts(Arc::new(tools), model, composed.system, options);
+        let trace = context.trace_id.parse().unwrap_or_else(|_| TraceId::generate());
+        let trace =
+            TraceRecorder::new(trace, trace_actor(options.role)).in_profile(context.profile_id);
+        let tools = Arc::new(RecordedTools::new(Arc::new(tools), trace.clone()));
+        let work = Self::from_parts(tools, model, composed.system, options);
         let brief = compose_for_decision(options.role, &options.instructions, context);
         let task = context.task.as_ref().zip(task_without_request(context));
         let task = task.map(|(task, (whole, short))| RequestPart {
@@ -73,9 +77,6 @@ impl HandoffSession {
         let brain = brain
             .with_task_part(task)
             .with_deadline(Instant::now() + timeout - timeout / ACTING_TIME_DIVISOR);
-        let trace = context.trace_id.parse().unwrap_or_else(|_| TraceId::generate());
-        let trace =
-            TraceRecorder::new(trace, trace_actor(options.role)).in_profile(context.profile_id);
         Self { brain, trace, excerpts: excerpts_message(&context.excerpts), ..work }
     }
 

@@ -216,3 +216,38 @@ fn framework_error(status: StatusCode) -> ApiError {
         _ => ApiError::new(ProblemKind::Validation, "the request is malformed"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use cynode_testkit::TracingCapture;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn fail(kind: ProblemKind) -> ApiError {
+        let cause = std::io::Error::other("the disk of ada@example.org is full");
+        ApiError::new(kind, "no").caused_by(cause)
+    }
+
+    #[tokio::test]
+    async fn an_internal_error_is_an_event_of_the_orchestrator_and_a_refusal_is_none() {
+        let (capture, _guard) = TracingCapture::start();
+        let routes = Router::new()
+            .route("/broken", get(|| fail(ProblemKind::Internal)))
+            .route("/refused", get(|| fail(ProblemKind::Conflict)))
+            .layer(from_fn(handle_request));
+
+        for (path, status) in [("/broken", 500), ("/refused", 409)] {
+            let request = Request::get(path).body(Body::empty()).unwrap();
+            let response = routes.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), status);
+        }
+
+        let [line] = &capture.events("error recorded")[..] else { panic!("not one line") };
+        assert_eq!((&*line["trace.kind"], &*line["trace.actor"]), ("error", "orchestrator"));
+        assert_eq!(line["trace.fields"], r#"{"error_kind":"internal"}"#);
+    }
+}

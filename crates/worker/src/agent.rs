@@ -16,6 +16,7 @@ mod edge;
 mod egress;
 mod images;
 mod job_registry;
+mod job_span;
 mod job_task;
 mod lineage;
 mod live_settings;

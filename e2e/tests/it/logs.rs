@@ -122,7 +122,13 @@ async fn every_process_logs_its_events_and_nothing_about_people_or_what_they_wro
     assert!(said.stdout.contains(ANSWER), "{said:?}");
     assert!(unanswered.stdout.contains("I answer by rule"), "{unanswered:?}");
     let execution = ["backend_connected", "execution_started", "execution_stopped"];
-    let manager = ["execution_started", "execution_stopped", "plan_started", "plan_finished"];
+    let manager = [
+        "execution_started",
+        "execution_stopped",
+        "plan_started",
+        "plan_finished",
+        "backend_connected",
+    ];
     let wanted = [
         ("orchestrator", set(&["backend_connected"])),
         ("runner", &set(&execution) | &set(&["plan_started", "plan_finished", "error"])),

@@ -7,6 +7,8 @@ use cynode_agent::HandoffAgentOptions;
 use cynode_agent::brain::BrainOptions;
 use cynode_agent::context::Instructions;
 use cynode_client::Client;
+use cynode_runtime::telemetry::gen_ai;
+use cynode_testkit::TracingCapture;
 use cynode_wire::handoff::AgentRole;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -82,6 +84,24 @@ async fn the_orchestrator_is_answered() {
 }
 
 #[tokio::test]
+async fn a_handoff_is_a_span_of_the_agent_inside_the_span_of_the_handoff() {
+    let (capture, _guard) = TracingCapture::start();
+
+    send_request(service(1), request("continue_run", Some(SECRET), &continue_run())).await;
+    send_request(service(1), request("analyse", Some(SECRET), &analyse())).await;
+
+    let agents = capture.spans("agent");
+    let [answered, failed] = &agents[..] else { panic!("{agents:#?}") };
+    for span in &agents {
+        assert_eq!(span.parent, Some("handoff"));
+        assert_eq!(span.field("otel.name"), "invoke_agent project_manager");
+        assert_eq!((span.field("trace_id"), span.field(gen_ai::PROVIDER_NAME)), ("t", "cynode"));
+    }
+    assert_eq!(answered.field(gen_ai::ERROR_TYPE), "");
+    assert_eq!(failed.field(gen_ai::ERROR_TYPE), "wrong_role");
+}
+
+#[tokio::test]
 async fn without_room_the_caller_is_told_when_to_ask_again() {
     let service = service(1);
     let _taken = service.permits.clone().try_acquire_owned().unwrap();
@@ -109,15 +129,19 @@ async fn unknown_kinds_unreadable_bodies_and_bad_deadlines_are_refused() {
     assert_eq!(send_request(service(1), late).await.0, StatusCode::BAD_REQUEST);
 }
 
-#[tokio::test]
-async fn a_project_manager_does_not_do_the_work_of_analysts() {
+fn analyse() -> Value {
     let id = "01900000-0000-7000-8000-000000000001";
-    let body = handoff(&json!({
+    handoff(&json!({
         "job_id": id, "step_index": 0, "attempt": 1, "criteria": ["nice"],
         "evidence": { "ending": { "kind": "exited", "code": 0 }, "stdout": "", "artifacts": [] },
-    }));
+    }))
+}
 
-    let (status, _, body) = send_request(service(1), request("analyse", Some(SECRET), &body)).await;
+#[tokio::test]
+async fn a_project_manager_does_not_do_the_work_of_analysts() {
+    let request = request("analyse", Some(SECRET), &analyse());
+
+    let (status, _, body) = send_request(service(1), request).await;
 
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
 }

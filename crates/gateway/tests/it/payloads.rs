@@ -3,6 +3,8 @@
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
 
+use cynode_runtime::telemetry::gen_ai;
+use cynode_testkit::TracingCapture;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -91,4 +93,32 @@ async fn an_ordinary_log_shows_nothing_of_payloads() {
     let text = captured_log(Level::INFO).await;
 
     assert!(!text.contains("an ordinary remark") && !text.contains("sesame"), "{text}");
+}
+
+#[tokio::test]
+async fn an_allowed_call_is_a_span_with_tool_and_agent_and_without_its_payload() {
+    let harness = Harness::new().await;
+    let (capture, _guard) = TracingCapture::start();
+
+    harness.call("pm", "files.echo", json!({ "note": "an ordinary remark" })).await;
+    harness.call("pm", "files.fail", json!({})).await;
+    harness.refusal("pm", "no.such.tool", json!({})).await;
+
+    let calls = capture.spans("tool_call");
+    let [echo, failed] = &calls[..] else { panic!("{calls:#?}") };
+    assert_eq!(
+        (echo.field("otel.name"), echo.field("otel.kind")),
+        ("execute_tool files.echo", "internal")
+    );
+    assert_eq!(
+        (echo.field(gen_ai::TOOL_NAME), echo.field(gen_ai::AGENT_NAME)),
+        ("files.echo", "pm")
+    );
+    assert_eq!(echo.field(gen_ai::ERROR_TYPE), "");
+    assert_eq!(
+        (failed.field("otel.name"), failed.field(gen_ai::ERROR_TYPE)),
+        ("execute_tool files.fail", "upstream_error")
+    );
+    assert!(calls.iter().all(|call| call.field("trace_id").len() == 36), "{calls:#?}");
+    assert!(!format!("{calls:?}").contains("remark"), "{calls:#?}");
 }

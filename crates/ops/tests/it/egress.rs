@@ -47,6 +47,8 @@ on_both_engines! {
     calls {
         without_a_provider_there_is_none_to_ask,
         a_call_sends_the_credential_and_is_recorded_with_its_cost,
+        a_call_is_a_span_with_its_usage_and_without_what_was_said,
+        a_call_that_fails_is_a_span_with_the_class_of_the_error,
         a_provider_that_nobody_allows_is_not_asked_and_the_refusal_is_on_record,
         a_denying_rule_wins_over_an_open_provider_for_agents_too,
         an_agent_of_an_administrator_may_use_what_administrators_may,

@@ -1,5 +1,6 @@
 //! Well-behaved servers over HTTP.
 
+use cynode_testkit::TracingCapture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +29,23 @@ async fn a_session_is_opened_for_the_client_and_used_for_its_requests() {
     assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
     assert_eq!(seen.header("mcp-method"), None);
     assert!(seen.body["id"].is_u64());
+}
+
+#[tokio::test]
+async fn a_connection_to_a_server_is_logged_under_its_stable_name_and_a_failed_one_is_not() {
+    let (capture, _guard) = TracingCapture::start();
+    let fake = Fake::with_sessions(|seen| seen.result(json!({}))).await;
+    let client = RecordingClient::plain();
+    let (world, _upstream) = UpstreamFixture::opened(&fake.url, &client).await;
+    let away = world.install_http("http://127.0.0.1:1/mcp");
+    world.try_open(away, &client).await.err().unwrap();
+
+    let [line] = &capture.events("backend connected")[..] else { panic!("not one line") };
+    assert_eq!(
+        (&*line["trace.kind"], &*line["trace.actor"]),
+        ("backend_connected", "orchestrator")
+    );
+    assert_eq!(line["trace.fields"], r#"{"backend":"mcp","backend_purpose":"tools"}"#);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::Ending;
 use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField, TraceStop};
+use cynode_runtime::telemetry::gen_ai::OperationSpan;
 use cynode_runtime::trace_recorder::log_event;
 use cynode_sandbox::job_dir::{JobDir, JobDirError, StopRequest};
 use cynode_sandbox::remove::remove_tree;
@@ -19,6 +20,7 @@ use tokio::sync::oneshot;
 use super::agent_result::send_trace;
 use super::artifacts::UploadOutcome;
 use super::canary::{CanaryEnding, CanaryOrigin, CanaryRun, report_canary};
+use super::job_span::{failure_class, open_job_span};
 use super::{
     DaemonContext, artifacts, attachments, egress, images, logs, repository, result, run_blocking,
 };
@@ -225,7 +227,10 @@ async fn follow_and_deliver(
     canary: Option<Arc<CanaryRun>>,
 ) {
     metrics::gauge!("cynode_node_jobs_running").increment(1);
-    let trace = dir.spec().ok().and_then(|spec| spec.assignment.trace);
+    let (trace, span) = match dir.spec() {
+        Ok(spec) => (spec.assignment.trace, open_job_span(&spec.assignment)),
+        Err(_) => (None, OperationSpan::disabled()),
+    };
     log_event(trace, TraceActor::Worker, &TraceEntry::new(TraceEventKind::ExecutionStarted));
     let mut logs = logs::LogUploader::new(job, dir);
     tokio::select! {
@@ -239,6 +244,7 @@ async fn follow_and_deliver(
     context.jobs.mark_ended(job);
     match outcome {
         Ok(outcome) => {
+            span.finish(failure_class(&outcome.ending));
             tracing::info!(job.id = %job, "job ended");
             log_event(trace, TraceActor::Worker, &job_stopped(&outcome.ending));
             deliver_result(context, job, dir, &outcome, logs, canary.as_deref()).await;

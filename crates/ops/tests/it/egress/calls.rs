@@ -1,6 +1,6 @@
 //! Unstreamed calls: routing and access.
 
-use cynode_domain::ids::RunId;
+use cynode_domain::ids::{RunId, ThreadId};
 use cynode_domain::model::{InferenceOutcome, ProviderUse};
 use cynode_domain::policy::rules::RuleSubject;
 use cynode_domain::policy::{Effect, Principal};
@@ -9,11 +9,14 @@ use cynode_models::{
     egress::EgressError, egress::Inference, egress::ModelRouting, egress::ProviderAdminError,
     egress::ProviderError,
 };
+use cynode_runtime::telemetry::gen_ai;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
+use cynode_testkit::{CapturedSpan, TracingCapture};
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals};
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use cynode_wire::providers::PutProvider;
 use cynode_wire::rules::CreateRule;
+use futures_util::StreamExt as _;
 use serde_json::json;
 
 use super::world::{World, asks, hello, open};
@@ -51,6 +54,58 @@ pub(super) async fn a_call_sends_the_credential_and_is_recorded_with_its_cost(wo
     let decided = &decisions[0];
     assert_eq!((decided.decision, &*decided.resource), (Effect::Allow, "far/chat"));
     assert_eq!(decided.credential, Some(credential.id));
+}
+
+/// The text of every span of a model call.
+fn model_calls(capture: &TracingCapture) -> Vec<CapturedSpan> {
+    let calls = capture.spans("model_call");
+    let text = format!("{calls:?}");
+    assert!(!["hello", "hi there", "sesame"].iter().any(|said| text.contains(said)), "{text}");
+    calls
+}
+
+pub(super) async fn a_call_is_a_span_with_its_usage_and_without_what_was_said(world: World) {
+    let (capture, _guard) = TracingCapture::start();
+    let provider = ScriptedProvider::start();
+    provider.script([
+        Answer::text("hi there").with_usage(100, 10),
+        Answer::text("hi there").with_usage(70, 7),
+    ]);
+    world.provide("far", &provider).await;
+    world.set("far", "open-sesame").await;
+    let asks = Inference { thread: Some(ThreadId::generate()), ..asks(&world.bob) };
+
+    world.egress.chat(&asks, hello("far/m")).await.unwrap();
+    let mut streamed = world.egress.stream(&asks, hello("far/m")).await.unwrap();
+    assert!(streamed.all(|chunk| std::future::ready(chunk.is_ok())).await);
+
+    let calls = model_calls(&capture);
+    assert_eq!(calls.len(), 2);
+    for (call, (input, output)) in calls.iter().zip([("100", "10"), ("70", "7")]) {
+        assert_eq!(call.field("otel.name"), "chat m");
+        assert_eq!((call.field("otel.kind"), call.field("trace_id")), ("client", "trace-1"));
+        assert_eq!(call.field(gen_ai::PROVIDER_NAME), "far");
+        assert_eq!(call.field(gen_ai::CONVERSATION_ID), asks.thread.unwrap().to_string());
+        let usage = (call.field(gen_ai::INPUT_TOKENS), call.field(gen_ai::OUTPUT_TOKENS));
+        assert_eq!(usage, (input, output));
+        assert_eq!(call.field(gen_ai::FINISH_REASONS), "stop");
+        assert_eq!(call.field(gen_ai::ERROR_TYPE), "");
+    }
+}
+
+pub(super) async fn a_call_that_fails_is_a_span_with_the_class_of_the_error(world: World) {
+    let (capture, _guard) = TracingCapture::start();
+    let provider = ScriptedProvider::start();
+    provider.script([Answer::status(400, "you said hello"), Answer::text("hi there")]);
+    world.provide("far", &provider).await;
+    world.set("far", "open-sesame").await;
+
+    world.egress.chat(&asks(&world.bob), hello("far/m")).await.unwrap_err();
+    drop(world.egress.stream(&asks(&world.bob), hello("far/m")).await.unwrap());
+
+    let classes = model_calls(&capture);
+    let classes: Vec<_> = classes.iter().map(|call| call.field(gen_ai::ERROR_TYPE)).collect();
+    assert_eq!(classes, ["rejected", "canceled"]);
 }
 
 pub(super) async fn a_provider_that_nobody_allows_is_not_asked_and_the_refusal_is_on_record(

@@ -7,9 +7,7 @@
 use std::cell::Cell;
 
 use cynode_domain::ids::TraceId as ProductTraceId;
-use opentelemetry::trace::{
-    Link, SpanBuilder, SpanContext, SpanId, TraceContextExt as _, TraceId, Tracer,
-};
+use opentelemetry::trace::{Link, SpanBuilder, SpanId, TraceContextExt as _, TraceId, Tracer};
 use opentelemetry::{Context, KeyValue, Value};
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SdkTracer, Span};
 
@@ -36,8 +34,7 @@ impl Tracer for ProductTracer {
                     builder.links.get_or_insert_default().push(Link::with_context(around));
                 }
                 NEXT_TRACE.set(Some(trace));
-                let root = parent.with_remote_span_context(SpanContext::empty_context());
-                let span = self.0.build_with_context(builder, &root);
+                let span = self.0.build_with_context(builder, &Context::new());
                 NEXT_TRACE.set(None);
                 span
             }

@@ -1,0 +1,72 @@
+//! The span of an agent's job, for a collector.
+
+use cynode_domain::job::{Action, Ending};
+use cynode_domain::trace::TraceActor;
+use cynode_runtime::telemetry::gen_ai::{AgentAttributes, OperationSpan};
+use cynode_wire::nodes::Assignment;
+
+/// Opens the span of a job that an agent does. Other jobs, and jobs without a trace, have none.
+pub(super) fn open_job_span(assignment: &Assignment) -> OperationSpan {
+    match (&assignment.action, assignment.trace) {
+        (Action::Agent { .. }, Some(context)) => {
+            let attributes = AgentAttributes {
+                trace_id: &context.trace.to_string(),
+                agent: TraceActor::SandboxAgent.as_str(),
+                conversation: None,
+            };
+            attributes.open_span()
+        }
+        (Action::Agent { .. } | Action::Command { .. } | Action::Script { .. }, _) => {
+            OperationSpan::disabled()
+        }
+    }
+}
+
+/// The class of a failed ending.
+pub(super) fn failure_class(ending: &Ending) -> Option<&'static str> {
+    match ending {
+        Ending::Exited { code: 0 } => None,
+        Ending::Exited { .. } => Some("exited"),
+        Ending::TimedOut => Some("timed_out"),
+        Ending::LimitReached { .. } => Some("limit_reached"),
+        Ending::Canceled => Some("canceled"),
+        Ending::Interrupted { .. } => Some("interrupted"),
+        Ending::NotStarted { .. } => Some("not_started"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::ids::{JobId, RunId, TaskId, TraceId};
+    use cynode_runtime::telemetry::gen_ai;
+    use cynode_testkit::TracingCapture;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn assignment(action: &Value) -> Assignment {
+        let mut assignment = json!({
+            "job_id": JobId::generate(), "task_id": TaskId::generate(), "run_id": RunId::generate(),
+            "action": action, "trace": { "trace_id": TraceId::generate() },
+        });
+        assignment["limits"] = serde_json::to_value(cynode_domain::job::Limits::default()).unwrap();
+        serde_json::from_value(assignment).unwrap()
+    }
+
+    #[test]
+    fn the_job_of_an_agent_is_a_span_in_its_trace_and_a_command_is_none() {
+        let (capture, _guard) = TracingCapture::start();
+        let agent = assignment(&json!({ "kind": "agent", "prompt": "Write to ada" }));
+        let command = assignment(&json!({ "kind": "command", "line": "true" }));
+
+        for assignment in [&agent, &command] {
+            open_job_span(assignment).finish(failure_class(&Ending::TimedOut));
+        }
+
+        let [span] = &capture.spans("agent")[..] else { panic!("not one span") };
+        assert_eq!(span.field("otel.name"), "invoke_agent sandbox_agent");
+        assert_eq!(span.field("trace_id"), agent.trace.unwrap().trace.to_string());
+        assert_eq!(span.field(gen_ai::ERROR_TYPE), "timed_out");
+        assert!(!format!("{span:?}").contains("ada"), "{span:?}");
+    }
+}
