@@ -30,6 +30,54 @@ impl Disposition {
     }
 }
 
+/// How the request of a unit handles a message of the unit's agent. No message completes a unit: what the attempt leaves is
+/// judged when its job has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitDisposition {
+    /// Recorded on the attempt.
+    Record,
+    /// Recorded, and acknowledged with the note that the result of the job counts.
+    Acknowledge,
+    /// A question of the request to a person.
+    AskPerson,
+}
+
+impl UnitDisposition {
+    /// The disposition of a message of this kind and type. Unknown types go to a person.
+    pub fn for_message(kind: MessageKind, subtype: &str) -> Self {
+        match kind {
+            MessageKind::Submission | MessageKind::Completion => Self::Acknowledge,
+            MessageKind::Instruction => Self::Record,
+            // Its attempt has one agent: there is no other one to ask.
+            MessageKind::Help => Self::AskPerson,
+            MessageKind::Report => match subtype.parse() {
+                Ok(
+                    ReportKind::WorkCompleted
+                    | ReportKind::ReviewApproved
+                    | ReportKind::ReviewChangesRequested
+                    | ReportKind::TestsPassed
+                    | ReportKind::TestsFailed,
+                ) => Self::Acknowledge,
+                Ok(
+                    ReportKind::WorkBlocked
+                    | ReportKind::NeedsClarification
+                    | ReportKind::RequestHumanInput,
+                )
+                | Err(_) => Self::AskPerson,
+            },
+            MessageKind::Status => match subtype.parse() {
+                Ok(Progress::Working) => Self::Record,
+                Ok(Progress::Done | Progress::NeedsReview) => Self::Acknowledge,
+                Ok(Progress::Blocked | Progress::ContextLimit) | Err(_) => Self::AskPerson,
+            },
+            MessageKind::Note => match subtype.parse() {
+                Ok(NoteKind::Info | NoteKind::Answer) => Self::Record,
+                Ok(NoteKind::Question | NoteKind::Request) | Err(_) => Self::AskPerson,
+            },
+        }
+    }
+}
+
 fn report_disposition(kind: ReportKind) -> Disposition {
     match kind {
         ReportKind::RequestHumanInput => Disposition::AskPerson,
@@ -93,6 +141,29 @@ mod tests {
                     "{kind}/{subtype}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn no_message_of_a_unit_decides_about_it_and_every_question_reaches_a_person() {
+        use UnitDisposition as To;
+        let report = |kind: ReportKind| To::for_message(MessageKind::Report, kind.as_str());
+        let status = |kind: Progress| To::for_message(MessageKind::Status, kind.as_str());
+        let reports = ReportKind::ALL.iter().filter(|kind| report(**kind) == To::AskPerson);
+        let asking: Vec<_> = reports.map(|kind| kind.as_str()).collect();
+        assert_eq!(asking, ["work_blocked", "needs_clarification", "request_human_input"]);
+        assert!(ReportKind::ALL.iter().all(|kind| report(*kind) != To::Record));
+        assert_eq!(status(Progress::Working), To::Record);
+        assert_eq!(status(Progress::Blocked), To::AskPerson);
+        assert_eq!(status(Progress::Done), To::Acknowledge);
+        for kind in HelpKind::ALL {
+            assert_eq!(To::for_message(MessageKind::Help, kind.as_str()), To::AskPerson);
+        }
+        for kind in [MessageKind::Submission, MessageKind::Completion] {
+            assert_eq!(To::for_message(kind, "done"), To::Acknowledge);
+        }
+        for kind in [MessageKind::Report, MessageKind::Status, MessageKind::Note] {
+            assert_eq!(To::for_message(kind, "gossip"), To::AskPerson);
         }
     }
 

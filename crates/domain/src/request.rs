@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::WorkEstimate;
+use crate::agent::InstructionKind;
 use crate::git::{BranchName, CommitId};
+use crate::ids::MessageId;
 use crate::project_context::{ProjectContext, TreeId};
 use crate::question::{Answer, Question};
 use crate::work::UnitKind;
@@ -209,6 +211,18 @@ pub struct RequestState {
     /// What people said about its pull request.
     #[serde(skip_serializing_if = "PeopleReview::is_empty")]
     pub people_review: PeopleReview,
+    /// Changes to what units do, since they were planned; oldest first.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scope_changes: BTreeMap<String, Vec<ScopeChange>>,
+}
+
+/// An instruction that changed what a unit does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScopeChange {
+    /// `expand_scope` or `reduce_scope`.
+    pub instruction: InstructionKind,
+    pub text: String,
 }
 
 /// The review of a pull request by people and checks. Its texts are untrusted: they tell an agent what to change, and decide
@@ -296,6 +310,8 @@ pub enum QuestionSubject {
     Phase {},
     /// A unit whose attempts failed.
     UnitFailed { unit: String },
+    /// A message of the agent of a unit, which gets the answer as an instruction.
+    AgentMessage { unit: String, message_id: MessageId },
     /// A unit that a person reviews, because no agent can.
     Review { unit: String },
     /// A unit with open issues after its last round, without progress, or with suspicious changes.

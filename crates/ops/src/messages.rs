@@ -17,6 +17,7 @@ mod instructions;
 mod queries;
 mod report;
 mod role_claim;
+mod unit_attempt;
 
 use cynode_domain::agent::Role;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
@@ -30,6 +31,7 @@ use serde_json::{Value, json};
 
 pub(crate) use answer::reason_for_person;
 pub use delivery::ReplyInstructions;
+pub use unit_attempt::{answer_unit_message, change_unit_scope};
 
 pub(crate) use append::{AgentChange, MessageDraft, append_as_agent};
 pub(crate) use instructions::{NewInstruction, store_instruction};

@@ -61,6 +61,17 @@ impl Tx {
         self.execute(sql, params).await.map(drop)
     }
 
+    /// Lists the newest checkpoint of each child of a task.
+    pub async fn agent_checkpoints_of_children(
+        &mut self,
+        parent: TaskId,
+    ) -> Result<Vec<AgentCheckpoint>, Error> {
+        let sql = "SELECT c.* FROM agent_checkpoints c JOIN tasks t ON t.id = c.task_id
+                   WHERE t.parent_task_id = $1 AND NOT EXISTS (SELECT 1 FROM agent_checkpoints n
+                       WHERE n.task_id = c.task_id AND n.id > c.id)";
+        self.list(&tables::AGENT_CHECKPOINTS, sql, params![parent], checkpoint).await
+    }
+
     /// Lists the checkpoints of a role, newest first.
     pub async fn agent_checkpoint_list(
         &mut self,

@@ -338,11 +338,18 @@ impl Tx {
         self.execute(sql, params![id]).await.map(drop)
     }
 
-    /// Lists running jobs whose agents gave no sign of life for so long.
+    /// Lists running jobs whose agents gave no sign of life for so long. An agent that was told to wait is not silent, until
+    /// it has an instruction to go on.
     pub async fn job_list_silent(&mut self, silent_ms: i64, limit: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE last_sign_at IS NOT NULL AND NOT closed
                    AND status = 'running' AND NOT cancel_requested
                    AND last_sign_at < cynode_after($1)
+                   AND NOT EXISTS (SELECT 1 FROM task_agents a
+                       WHERE a.task_id = jobs.task_id AND a.job_id = jobs.id AND NOT a.closed
+                       AND a.status = 'paused' AND NOT EXISTS (
+                           SELECT 1 FROM agent_messages m WHERE m.task_id = a.task_id
+                           AND m.recipient = a.role AND m.kind = 'instruction'
+                           AND m.subtype <> 'pause' AND m.delivered_at IS NULL))
                    ORDER BY last_sign_at LIMIT $2";
         self.page(&tables::JOBS, sql, params![-silent_ms, limit], job).await
     }

@@ -118,6 +118,14 @@ impl Tx {
         self.one(&tables::TASK_AGENTS, sql, params![task, holder], agent).await
     }
 
+    /// Lists the newest instance on each child of a task.
+    pub async fn agents_of_children(&mut self, parent: TaskId) -> Result<Vec<TaskAgent>, Error> {
+        let sql = "SELECT a.* FROM task_agents a JOIN tasks t ON t.id = a.task_id
+                   WHERE t.parent_task_id = $1 AND NOT EXISTS (SELECT 1 FROM task_agents n
+                       WHERE n.task_id = a.task_id AND n.id > a.id)";
+        self.list(&tables::TASK_AGENTS, sql, params![parent], agent).await
+    }
+
     /// Lists instances on a task, newest first, at most `limit`.
     pub async fn agent_list(&mut self, task: TaskId, limit: u32) -> Result<Vec<TaskAgent>, Error> {
         let sql = "SELECT * FROM task_agents WHERE task_id = $1 ORDER BY id DESC LIMIT $2";

@@ -58,6 +58,15 @@ impl Tx {
         self.all(&tables::UNIT_ATTEMPTS, &sql, params![task], attempt).await
     }
 
+    /// Returns the attempt that a child task is.
+    pub async fn attempt_of_child(
+        &mut self,
+        child: TaskId,
+    ) -> Result<Option<AttemptStatus>, Error> {
+        let sql = format!("{ATTEMPT} WHERE a.child_task_id = $1");
+        self.one(&tables::UNIT_ATTEMPTS, &sql, params![child], attempt).await
+    }
+
     /// Records what came of an attempt; returns false if that is recorded already.
     pub async fn attempt_conclude(
         &mut self,

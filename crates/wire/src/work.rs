@@ -205,6 +205,9 @@ pub struct SubmittedView {
     pub repeated: bool,
     /// Newly delivered instructions of the project manager.
     pub instructions: Vec<InstructionView>,
+    /// What becomes of the message, for the agent of a unit of a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Response to a routing decision.

@@ -1,9 +1,11 @@
 //! Job creation: for a step, a check or a command in a workspace.
 
+use cynode_domain::agent::InvalidRole;
 use cynode_domain::ids::{JobId, NodeId, RunId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::profile::ProfileSpec;
 use cynode_domain::task_options::TaskOptions;
+use cynode_domain::work::UnitKind;
 use cynode_resources::profiles;
 use cynode_store::{KeepExecs, NewEvent, NewJob, Task, Tx};
 use cynode_wire::agent_profiles::AgentAssignment;
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 use super::check::split_attempt;
 use super::job_cache;
 use crate::artifacts::ATTACHMENT;
-use crate::nodes::{AssignmentPass, JobPayload, trace_context};
+use crate::nodes::{AssignmentPass, JobPayload, JobWorkUnit, trace_context};
 use crate::tasks::task_event;
 
 /// Pseudo step index of commands in a workspace, above that of any plan. Their attempt is a counter, so that
@@ -73,7 +75,7 @@ pub async fn create_job(
         repository: assign_repository(&task.spec.options),
         push: task.spec.options.push.clone().filter(|_| is_step),
         agent,
-        work_unit: None,
+        work_unit: load_work_unit(tx, task).await?,
         node_labels: task.spec.options.node_labels.clone(),
         image: spec.image.or_else(|| task.spec.options.image.clone()),
         cache,
@@ -107,6 +109,21 @@ pub async fn create_job(
     tx.event_append(&NewEvent { run: Some(spec.run), job: Some(id), ..queued }).await?;
     let awaiting_placement = placing.assign(tx).await?.awaiting_placement;
     Ok(CreatedJob { id, awaiting_placement })
+}
+
+/// The unit or the step of a request that a child task is an attempt at, with the role of its agent: that of the unit, and
+/// developer for steps that are no unit. `None` for tasks of people.
+async fn load_work_unit(
+    tx: &mut Tx,
+    task: &Task,
+) -> Result<Option<JobWorkUnit>, cynode_store::Error> {
+    let Some(parent) = &task.parent else { return Ok(None) };
+    let unit = tx.work_unit_get(parent.task, &parent.unit).await?;
+    let role = unit.map_or_else(|| UnitKind::Implementation.role().to_owned(), |unit| unit.role);
+    let role = role
+        .parse()
+        .map_err(|error: InvalidRole| cynode_store::Error::unreadable("role", error.to_string()))?;
+    Ok(Some(JobWorkUnit { id: parent.unit.clone(), role }))
 }
 
 /// What the profile of a task allows. A profile that cannot be read narrows all that it can: its tokens are refused too.

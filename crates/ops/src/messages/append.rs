@@ -11,8 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::answer::apply_disposition;
 use super::delivery::deliver_instructions;
+use super::unit_attempt::apply_unit_message;
 use super::{AgentMessages, MAX_ITEMS, MAX_MESSAGES, MessageError, RoleClaim};
-use cynode_execution::tasks::task_event;
+use cynode_execution::tasks::{TaskError, task_event};
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
 
@@ -63,6 +64,8 @@ pub(crate) struct MessageReceipt {
     pub(crate) is_repeated: bool,
     pub(crate) agent: TaskAgent,
     pub(crate) instructions: Vec<InstructionView>,
+    /// What becomes of the message.
+    pub(crate) note: Option<&'static str>,
 }
 
 impl AgentMessages {
@@ -94,6 +97,10 @@ pub(super) async fn append_message(
     let draft = draft.redacted();
     match speaker.claim_role(tx).await {
         Ok((task, agent)) => append_as_agent(tx, &task, agent, draft, change, speaker.now).await,
+        Err(refusal @ MessageError::Task(TaskError::Closed { .. })) => {
+            tracing::info!(task.id = %speaker.task, role = %speaker.role, "late message ignored");
+            Err(refusal)
+        }
         // An ended agent that missed the response to its last message may repeat it.
         Err(refusal @ MessageError::Ended { .. }) => {
             let agent = speaker.find_agent(tx).await?.ok_or(MessageError::RoleMissing)?;
@@ -104,6 +111,7 @@ pub(super) async fn append_message(
                     is_repeated: true,
                     agent,
                     instructions: vec![],
+                    note: None,
                 }),
                 _ => Err(refusal),
             }
@@ -133,6 +141,7 @@ pub(crate) async fn append_as_agent(
             is_repeated: true,
             agent,
             instructions: delivered,
+            note: None,
         });
     }
     if tx.message_count_to(agent.task, PM).await? >= MAX_MESSAGES {
@@ -143,9 +152,15 @@ pub(crate) async fn append_as_agent(
     tx.message_insert(&message).await?;
     tx.agent_update(&agent).await?;
     append_message_event(tx, task, &message).await?;
-    apply_disposition(tx, task, &message).await?;
-    let delivered = deliver_instructions(tx, &mut agent, now).await?;
-    Ok(MessageReceipt { message: message.id, is_repeated: false, agent, instructions: delivered })
+    let note = match &task.parent {
+        Some(parent) => apply_unit_message(tx, task, parent, &message).await?,
+        None => {
+            apply_disposition(tx, task, &message).await?;
+            None
+        }
+    };
+    let instructions = deliver_instructions(tx, &mut agent, now).await?;
+    Ok(MessageReceipt { message: message.id, is_repeated: false, agent, instructions, note })
 }
 
 /// Appends an event about the message, without its content.
@@ -260,6 +275,7 @@ impl From<MessageReceipt> for SaidView {
             repeated: message.is_repeated,
             agent_status: message.agent.status.as_str().to_owned(),
             instructions: message.instructions,
+            note: message.note.map(str::to_owned),
         }
     }
 }

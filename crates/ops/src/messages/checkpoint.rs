@@ -7,6 +7,7 @@ use cynode_wire::apmas::{AgentCheckpointView, CheckpointSavedView, SaveAgentChec
 use super::delivery::deliver_instructions;
 use super::{
     AgentMessages, MAX_TEXT_BYTES, MessageError, check_lines, check_max_bytes, check_text,
+    unit_attempt,
 };
 use cynode_resources::agents::AgentIdentity;
 use cynode_resources::secrets::RedactSecrets as _;
@@ -36,7 +37,7 @@ impl AgentMessages {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let (_, mut agent) = speaker.claim_role(tx).await?;
+                    let (task, mut agent) = speaker.claim_role(tx).await?;
                     agent.last_heartbeat_at = speaker.now;
                     tx.agent_update(&agent).await?;
                     let new = AgentCheckpoint {
@@ -52,6 +53,9 @@ impl AgentMessages {
                         created_at: speaker.now,
                     };
                     let (saved, repeated) = insert_unless_repeated(tx, &agent, new).await?;
+                    if !repeated {
+                        unit_attempt::record_checkpoint(tx, &task, &saved).await?;
+                    }
                     Ok(CheckpointSavedView {
                         checkpoint_id: saved.id,
                         progress: render_progress(&saved),
@@ -81,7 +85,7 @@ async fn insert_unless_repeated(
 }
 
 /// Formats progress, such as `2/5 (40%)`.
-fn render_progress(checkpoint: &AgentCheckpoint) -> String {
+pub(super) fn render_progress(checkpoint: &AgentCheckpoint) -> String {
     let done = checkpoint.completed_items.len();
     let total = done + checkpoint.pending_items.len();
     format!("{done}/{total} ({}%)", (done * 100).checked_div(total).unwrap_or(0))

@@ -121,6 +121,8 @@ async fn deliver(
         delivered.push(instruction_view(message));
     }
     if agent.status != before {
+        // It has just read them: its deadline runs from now.
+        agent.last_heartbeat_at = now;
         tx.agent_update(agent).await?;
     }
     Ok(delivered)

@@ -4,12 +4,14 @@ use chrono::{DateTime, Utc};
 use cynode_domain::agent::{InstructionKind, MessageKind, PM, Role};
 use cynode_domain::ids::MessageId;
 use cynode_domain::job::Ending;
+use cynode_domain::status::AgentStatus;
 use cynode_store::{AgentMessage, NewAgentMessage, Task, Tx};
 use cynode_wire::apmas::{InstructAgent, MAX_IDEMPOTENCY_KEY_CHARS, MessageView};
 use serde_json::{Value, json};
 
 use super::append::append_message_event;
 use super::delivery::MAX_DELIVERED;
+use super::unit_attempt::apply_unit_instruction;
 use super::{
     AgentMessages, MessageError, check_json, check_max_bytes, check_text, lock_open_task,
     message_view,
@@ -65,8 +67,10 @@ impl AgentMessages {
                 })
             })
             .await?;
-        // An abort stops a job.
-        self.signals.send(Topic::Jobs);
+        // An abort stops a job; that of a unit's agent ends a task.
+        for topic in [Topic::Jobs, Topic::Runs, Topic::Policy, Topic::Events] {
+            self.signals.send(topic);
+        }
         Ok(message_view(given))
     }
 }
@@ -75,6 +79,11 @@ impl AgentMessages {
 async fn check_role(tx: &mut Tx, task: &Task, role: &Role) -> Result<(), MessageError> {
     let units = tx.work_unit_list(task.spec.id).await?;
     let mut known: Vec<String> = units.into_iter().map(|unit| unit.role).collect();
+    if let Some(parent) = &task.parent {
+        // The agent of an attempt registers when its job starts.
+        let unit = tx.work_unit_get(parent.task, &parent.unit).await?;
+        known.extend(unit.map(|unit| unit.role));
+    }
     let lives = tx.agent_list(task.spec.id, MAX_AGENTS_SEARCHED).await?;
     known.extend(lives.into_iter().map(|agent| agent.role.to_string()));
     if known.iter().any(|known| known == role.as_str()) {
@@ -126,10 +135,29 @@ pub(crate) async fn store_instruction(
     }
     tx.message_insert(&message).await?;
     append_message_event(tx, task, &message).await?;
-    if instruction.kind == InstructionKind::Abort {
-        stop_job(tx, &instruction.to, &message).await?;
+    if let Some(parent) = &task.parent {
+        apply_unit_instruction(tx, task, parent, instruction.kind, &message.content, now).await?;
+    }
+    match instruction.kind {
+        InstructionKind::Abort => stop_job(tx, &instruction.to, &message).await?,
+        InstructionKind::Pause => {}
+        InstructionKind::Continue
+        | InstructionKind::Revise
+        | InstructionKind::ExpandScope
+        | InstructionKind::ReduceScope => restart_deadline(tx, task, &instruction.to).await?,
     }
     Ok(AgentMessage::new(message))
+}
+
+/// Gives a paused agent, whose deadline did not run, the whole time to read an instruction to go on.
+async fn restart_deadline(tx: &mut Tx, task: &Task, role: &Role) -> Result<(), MessageError> {
+    let agent = tx.agent_in_role(task.spec.id, role).await?;
+    if let Some(job) =
+        agent.filter(|agent| agent.status == AgentStatus::Paused).and_then(|agent| agent.job)
+    {
+        tx.job_record_sign(job).await?;
+    }
+    Ok(())
 }
 
 /// Requests that the running job of the aborted agent is stopped. The ending of the job names the instruction.

@@ -217,6 +217,7 @@ impl AgentMessages {
             repeated: message.is_repeated,
             agent_status: message.agent.status.as_str().to_owned(),
             elapsed_seconds: (ended_at - message.agent.started_at).num_seconds(),
+            note: message.note.map(str::to_owned),
         })
     }
 

@@ -1,8 +1,8 @@
 //! Role ownership of agents on a task.
 //!
 //! The first caller that uses a role holds it, and no other role on that task. The role is free
-//! again when its holder ended, its job ended, or it missed its heartbeat for too long; then the
-//! next caller starts a new agent row, and the previous holder is rejected.
+//! again when its holder ended, its job ended, or it missed its heartbeat for too long without being paused; then
+//! the next caller starts a new agent row, and the previous holder is rejected.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::agent::Role;
@@ -103,7 +103,8 @@ impl RoleClaim {
         let Some(mut there) = there.filter(|agent| !agent.status.is_terminal()) else {
             return Ok(());
         };
-        let is_silent = self.now - there.last_heartbeat_at > HEARTBEAT_TIMEOUT;
+        let is_silent = there.status != AgentStatus::Paused
+            && self.now - there.last_heartbeat_at > HEARTBEAT_TIMEOUT;
         if !is_silent && !is_job_over(tx, &there).await? {
             return Err(MessageError::RoleTaken(self.role.clone()));
         }
@@ -134,7 +135,11 @@ pub(crate) async fn lock_open_task(
     caller: &Caller,
     task: TaskId,
 ) -> Result<Task, TaskError> {
-    tasks::find(tx, caller, &task.into()).await?;
+    let seen = tasks::find(tx, caller, &task.into()).await?;
+    if let Some(parent) = &seen.parent {
+        // The request before its child, as everywhere.
+        tx.task_lock(parent.task).await?;
+    }
     let found = tx.task_lock(task).await?;
     let found = found.ok_or_else(|| TaskError::NotFound(task.to_string()))?;
     if found.status.is_terminal() {

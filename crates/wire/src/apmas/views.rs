@@ -103,6 +103,9 @@ pub struct SaidView {
     pub agent_status: String,
     /// Newly delivered instructions of the project manager.
     pub instructions: Vec<InstructionView>,
+    /// What becomes of the message, for the agent of a unit of a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Response to a heartbeat.
@@ -161,6 +164,9 @@ pub struct CompletedView {
     pub agent_status: String,
     /// Working time in seconds.
     pub elapsed_seconds: i64,
+    /// What becomes of the message, for the agent of a unit of a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Context of an agent.
