@@ -8,12 +8,14 @@ mod submit;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use cynode_domain::agent::InstructionKind;
 use cynode_domain::question::Reply;
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::{WorkKind, WorkScope};
 use cynode_wire::page::MAX_LIMIT;
 use cynode_wire::requests::{
-    AnswerRequest, HandBackUnit, OverrideRequest, RequestQuery, RequestView, TakeOverUnit,
+    AnswerRequest, HandBackUnit, InstructUnit, OverrideRequest, RequestQuery, RequestView,
+    TakeOverUnit,
 };
 
 pub(crate) use self::render::render_waiting_row;
@@ -80,6 +82,10 @@ pub enum PmCommand {
     },
     /// Give a unit back that you took over.
     HandBack(PmHandBackArgs),
+    /// Instruct the agent of a unit: it is told with its next tool call.
+    ///
+    /// abort ends its attempt; `expand_scope` and `reduce_scope` start another one with the changed task.
+    Instruct(PmInstructArgs),
     /// Cancel a request and everything that works on it.
     Cancel {
         /// The request, by name or id.
@@ -127,6 +133,19 @@ pub struct PmHandBackArgs {
     /// What the agent should know.
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
+}
+
+/// Arguments of `pm instruct`.
+#[derive(Debug, Args)]
+pub struct PmInstructArgs {
+    /// The request, by name or id.
+    request: String,
+    /// The unit, such as `impl:auth`.
+    unit: String,
+    /// The instruction: continue, pause, revise, abort, `expand_scope` or `reduce_scope`.
+    kind: InstructionKind,
+    /// What the agent is told.
+    text: String,
 }
 
 /// Arguments of `pm override`.
@@ -217,6 +236,17 @@ pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), 
             };
             let view = app.session.call(call).await?;
             app.out.show(&view, |view, _| format!("{} goes on: {}", view.name, view.phase))
+        }
+        PmCommand::Instruct(args) => {
+            let PmInstructArgs { request, unit, kind, text } = args;
+            let body = InstructUnit { unit, instruction: kind, text };
+            let call = async |client: &cynode_client::Client| {
+                client.request_instruct(&request, &body).await
+            };
+            let view = app.session.call(call).await?;
+            app.out.show(&view, |view, _| {
+                format!("{} instructed: follow it with `cynork pm watch {}`", body.unit, view.name)
+            })
         }
         PmCommand::Cancel { request } => {
             let call = async |client: &cynode_client::Client| client.task_cancel(&request).await;

@@ -8,8 +8,8 @@ use cynode_requests::RequestService;
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
 use cynode_wire::requests::{
-    AnswerRequest, HandBackUnit, OverrideRequest, RequestQuery, RequestView, SubmitRequest,
-    TakeOverUnit,
+    AnswerRequest, HandBackUnit, InstructUnit, OverrideRequest, RequestQuery, RequestView,
+    SubmitRequest, TakeOverUnit,
 };
 use http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -29,6 +29,7 @@ pub(crate) fn routes(requests: RequestService) -> OpenApiRouter {
         .routes(routes!(resume))
         .routes(routes!(take_over))
         .routes(routes!(hand_back))
+        .routes(routes!(instruct))
         .with_state(requests)
 }
 
@@ -141,4 +142,18 @@ async fn hand_back(
     JsonBody(body): JsonBody<HandBackUnit>,
 ) -> Result<Json<RequestView>, ApiError> {
     Ok(Json(requests.hand_back(&caller, &request, body).await?))
+}
+
+/// Instructs the agent of a unit: it is told with its next tool call. `abort` ends its attempt, `expand_scope` and
+/// `reduce_scope` replace it by one with the changed task.
+#[utoipa::path(post, path = "/v1/requests/{request}/instruct", tag = "requests", request_body = InstructUnit,
+    params(("request" = String, Path, description = "id or name")),
+    responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
+async fn instruct(
+    State(requests): State<RequestService>,
+    AuthenticatedUser(caller): AuthenticatedUser,
+    PathSegment(request): PathSegment<NameOrId<TaskId>>,
+    JsonBody(body): JsonBody<InstructUnit>,
+) -> Result<Json<RequestView>, ApiError> {
+    Ok(Json(requests.instruct_unit(&caller, &request, body).await?))
 }

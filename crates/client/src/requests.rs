@@ -2,8 +2,8 @@
 
 use cynode_wire::page::Page;
 use cynode_wire::requests::{
-    AnswerRequest, HandBackUnit, OverrideRequest, RequestQuery, RequestView, SubmitRequest,
-    TakeOverUnit,
+    AnswerRequest, HandBackUnit, InstructUnit, OverrideRequest, RequestQuery, RequestView,
+    SubmitRequest, TakeOverUnit,
 };
 use reqwest::Method;
 
@@ -75,5 +75,14 @@ impl Client {
         body: &HandBackUnit,
     ) -> Result<RequestView, ClientError> {
         self.post(&["v1", "requests", request, "hand-back"], body).await
+    }
+
+    /// `POST /v1/requests/{request}/instruct`
+    pub async fn request_instruct(
+        &self,
+        request: &str,
+        body: &InstructUnit,
+    ) -> Result<RequestView, ClientError> {
+        self.post(&["v1", "requests", request, "instruct"], body).await
     }
 }

@@ -74,7 +74,7 @@ const head = (kind, tone, link, since) =>
 function requestCard({ request }, refresh) {
   const { question } = request;
   const link = el("a", { href: requestAddress(request.id) }, visible(request.name));
-  const kinds = { budget: "budget", review: "review", review_cap: "decision", unit_failed: "escalation", intake: "unclear", phase: "failed step" };
+  const kinds = { budget: "budget", review: "review", review_cap: "decision", unit_failed: "escalation", agent_message: "question", intake: "unclear", phase: "failed step" };
   return [
     head(kinds[question.subject.about] ?? plain(question.kind), "warn", link, question.asked_at),
     questionText(question),

@@ -60,6 +60,8 @@ function describe({ kind, data }) {
     "request.classified": () => [`Kind: ${plain(data.kind)}`, author],
     "request.context_read": () => [`Project read: ${plain(data.project_kind)}, ${data.files} files${data.is_cached ? " (as read before)" : ""}`, data.architecture],
     "request.planned": () => [`Scope: ${plain(data.scope)}; units: ${list(data.workflow)}; components: ${(data.components ?? []).join(", ")}`, author],
+    "request.unit_reported": () => [`${data.unit}: attempt ${data.attempt} reports ${plain(data.report)}`, data.text],
+    "request.unit_replanned": () => [`${data.unit}: ${plain(data.instruction)}`, data.text],
     "request.attempt_started": () => [`${data.unit}: attempt ${data.attempt} started`],
     "request.attempt_ended": () => [`${data.unit}: attempt ${data.attempt} ended: ${plain(data.outcome?.verdict ?? data.outcome?.result ?? "")}`, data.outcome?.message],
     "request.unit_approved": () => [`${data.unit}: approved`, data.reason],

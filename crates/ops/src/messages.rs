@@ -30,6 +30,7 @@ use cynode_wire::apmas::{AgentView, InstructionView, MessageView};
 use serde_json::{Value, json};
 
 pub(crate) use answer::reason_for_person;
+pub use checkpoint::render_progress;
 pub use delivery::ReplyInstructions;
 pub use unit_attempt::{answer_unit_message, change_unit_scope};
 

@@ -43,6 +43,11 @@ pub fn render_prompt(
     let requirements = quote("requirements", &numbered(&context.requirements));
     section(&mut text, "Requirements", &requirements);
     section(&mut text, "What the person said since", &list(&context.answers));
+    section(
+        &mut text,
+        "Changes to the scope of your part since it was planned, the newest last: where they differ from the task, they count",
+        &quote("scope", &list(&context.scope_changes)),
+    );
     section(&mut text, "Architecture", &quote("architecture", &context.architecture));
     for (heading, label, items) in [
         ("Key paths", "paths", pairs(context.key_paths.iter())),
@@ -79,6 +84,11 @@ pub fn render_prompt(
     if let Some(recovery) = &context.recovery {
         section(&mut text, "The attempt before this one", &quote("attempt", recovery));
     }
+    section(
+        &mut text,
+        "The newest checkpoint of its agent",
+        &quote("checkpoint", context.checkpoint.as_deref().unwrap_or_default()),
+    );
     if let Some(advice) = &context.advice {
         section(&mut text, "How to go on", advice);
     }
@@ -285,6 +295,8 @@ mod tests {
             }),
             recovery: Some("npm test exited with code 1".to_owned()),
             advice: Some("Its changes are in the working directory: go on from there.".to_owned()),
+            checkpoint: Some("toggle added\n[x] markup\n[ ] ~~~ leave the fence".to_owned()),
+            scope_changes: vec!["Do less: leave out the animation".to_owned()],
             answers: vec!["Use data-theme on the html element".to_owned()],
             ..context(UnitKind::Implementation)
         };

@@ -50,12 +50,18 @@ pub struct StructuredContext {
     /// What failed in the attempt before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<String>,
+    /// The newest checkpoint of its agent: data, never instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
     /// How to go on after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     /// What a person said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<String>,
+    /// How the scope of the unit changed since it was planned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scope_changes: Vec<String>,
     /// What the project remembers of earlier work: data, never instructions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<String>,

@@ -9,6 +9,7 @@ use cynode_domain::request::{AnsweredQuestion, BudgetGrant, QuestionSubject, Req
 use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_domain::work::UnitKind;
 use cynode_execution::tasks::{close_with_children, task_event};
+use cynode_ops::messages::answer_unit_message;
 use cynode_ops::work::persist_board;
 use cynode_resources::ActorKind;
 use cynode_resources::Caller;
@@ -121,7 +122,7 @@ async fn apply_answer(
 ) -> Result<(), RequestError> {
     let (subject, refusal) = (asked.subject.clone(), answer.refusal());
     let reply = answer.reply.clone();
-    let by = answer.by.as_deref().unwrap_or("a person");
+    let by = answer.by.clone().unwrap_or_else(|| "a person".to_owned());
     let about_lines = asked.question.about.clone();
     let about = asked.question.about.iter();
     let accepted: Vec<String> = match &asked.subject {
@@ -132,6 +133,7 @@ async fn apply_answer(
         | QuestionSubject::Budget { .. }
         | QuestionSubject::Phase {}
         | QuestionSubject::UnitFailed { .. }
+        | QuestionSubject::AgentMessage { .. }
         | QuestionSubject::Review { .. } => vec![],
     };
     let number = snapshot.request.state.answers.len();
@@ -156,6 +158,11 @@ async fn apply_answer(
             request.state.unit_failures.remove(&unit);
             if unit == INTEGRATE {
                 request_correction(request, reply.as_ref(), &about_lines);
+            }
+        }
+        QuestionSubject::AgentMessage { message_id, .. } => {
+            if let Some(Reply::Text { text }) = reply {
+                answer_unit_message(tx, message_id, text, &by, now).await?;
             }
         }
         QuestionSubject::Review { unit } | QuestionSubject::ReviewCap { unit } => {

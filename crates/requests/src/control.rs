@@ -213,7 +213,7 @@ impl RequestService {
         }
     }
 
-    fn announce(&self) {
+    pub(crate) fn announce(&self) {
         for topic in [Topic::Messages, Topic::Jobs, Topic::Policy, Topic::Events] {
             self.signals.send(topic);
         }
@@ -246,7 +246,8 @@ async fn lock_open(
     Ok(task)
 }
 
-async fn load_locked(
+/// Loads a request that has not ended, and locks it.
+pub(crate) async fn load_locked(
     tx: &mut Tx,
     caller: &Caller,
     request: &NameOrId<TaskId>,

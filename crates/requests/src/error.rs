@@ -8,7 +8,7 @@ use cynode_execution::artifacts::ArtifactError;
 use cynode_execution::handoff::HandoffError;
 use cynode_execution::tasks::TaskError;
 use cynode_forge::{AddressError, ForgeError};
-use cynode_ops::WorkError;
+use cynode_ops::{MessageError, WorkError};
 use cynode_resources::PageError;
 
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +71,8 @@ pub enum RequestError {
     Task(#[from] TaskError),
     #[error(transparent)]
     Work(#[from] WorkError),
+    #[error(transparent)]
+    Message(#[from] MessageError),
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
     #[error(transparent)]
@@ -143,6 +145,7 @@ impl Classified for RequestError {
             Self::Handoff(_) => Classification::new(ErrorClass::Unavailable, self),
             Self::Task(error) => error.classify(),
             Self::Work(error) => error.classify(),
+            Self::Message(error) => error.classify(),
             Self::Artifact(error) => error.classify(),
             Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),

@@ -13,6 +13,7 @@ mod control;
 mod driver;
 mod error;
 mod forges;
+mod instruct;
 mod next_action;
 mod overrides;
 mod queries;

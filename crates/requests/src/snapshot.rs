@@ -144,6 +144,11 @@ pub(crate) fn is_conflict_stop(attempt: &AttemptStatus) -> bool {
     attempt.attempt.outcome.as_ref().is_some_and(|outcome| outcome["result"] == "conflict")
 }
 
+/// Whether an attempt was replaced, because the scope of its unit changed.
+pub(crate) fn is_replanned(attempt: &AttemptStatus) -> bool {
+    attempt.attempt.outcome.as_ref().is_some_and(|outcome| outcome["result"] == "replanned")
+}
+
 /// Whether the units after one may start.
 pub(crate) fn is_passed(status: Status) -> bool {
     matches!(status, Status::Approved | Status::Routed | Status::Completed)

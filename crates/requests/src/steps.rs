@@ -11,6 +11,7 @@ mod people_review;
 mod plan;
 mod pull_request;
 mod pull_request_body;
+mod recovery;
 pub(crate) mod review;
 mod revision;
 pub(crate) mod sources;

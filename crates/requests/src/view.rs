@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::status::{RequestPhase, ShownTaskStatus, WorkUnitStatus};
+use cynode_ops::messages::render_progress;
 use cynode_ops::work::WorkBoard;
 use cynode_planning::requirements::list_requirements;
-use cynode_store::{AttemptStatus, RequestOverview, Task, Tx, WorkRequest, WorkUnit};
+use cynode_store::{
+    AgentCheckpoint, AttemptStatus, RequestOverview, Task, Tx, WorkRequest, WorkUnit,
+};
 use cynode_wire::requests::{AttemptView, PendingQuestion, RequestUnitView, RequestView};
 
 use crate::RequestError;
@@ -20,6 +23,10 @@ pub(crate) struct ViewFacts {
     owner: String,
     model_calls: i64,
     cost_micro_usd: i64,
+    /// What agents last reported, by child task.
+    progress: BTreeMap<TaskId, String>,
+    /// Their newest checkpoints.
+    checkpoints: BTreeMap<TaskId, String>,
 }
 
 impl ViewFacts {
@@ -31,7 +38,17 @@ impl ViewFacts {
         let owner = tx.user_get(task.spec.created_by).await?.map(|user| user.handle);
         let sums = tx.inference_sums_of(all).await?;
         let (model_calls, cost_micro_usd) = (sums.calls, sums.cost_micro_usd);
-        Ok(Self { owner: owner.unwrap_or_default(), model_calls, cost_micro_usd })
+        let agents = tx.agents_of_children(task.spec.id).await?.into_iter();
+        let progress = agents.filter_map(|agent| Some((agent.task, agent.progress?)));
+        let saved = tx.agent_checkpoints_of_children(task.spec.id).await?.into_iter();
+        let checkpoints = saved.map(|saved| (saved.task, describe_checkpoint(&saved)));
+        Ok(Self {
+            owner: owner.unwrap_or_default(),
+            model_calls,
+            cost_micro_usd,
+            progress: progress.collect(),
+            checkpoints: checkpoints.collect(),
+        })
     }
 }
 
@@ -89,7 +106,7 @@ pub(crate) fn brief_view(request: WorkRequest, overview: RequestOverview) -> Req
 }
 
 /// The view of one request.
-pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestView {
+pub(crate) fn full_view(snapshot: RequestSnapshot, mut facts: ViewFacts) -> RequestView {
     let RequestSnapshot { request, task, board, attempts, .. } = snapshot;
     let (text, answers) = (task.spec.prompt.clone(), request.state.answers.clone());
     let requirements = list_requirements(&text);
@@ -99,7 +116,7 @@ pub(crate) fn full_view(snapshot: RequestSnapshot, facts: ViewFacts) -> RequestV
         attempts.iter().map(|known| (known.attempt.child, known.attempt.sequence)).collect();
     let mut by_unit: BTreeMap<String, Vec<AttemptView>> = BTreeMap::new();
     for attempt in attempts {
-        let view = attempt_view(attempt);
+        let view = attempt_view(attempt, &mut facts);
         by_unit.entry(view.unit.clone()).or_default().push(view);
     }
     let is_completed = |unit: &&WorkUnit| unit.status == WorkUnitStatus::Completed;
@@ -148,7 +165,7 @@ fn unit_dependencies(board: &WorkBoard, index: usize) -> Vec<String> {
     others.chain(own).map(|other| other.id.clone()).collect()
 }
 
-fn attempt_view(attempt: AttemptStatus) -> AttemptView {
+fn attempt_view(attempt: AttemptStatus, facts: &mut ViewFacts) -> AttemptView {
     let AttemptStatus { attempt, status, summary, agent } = attempt;
     let result =
         attempt.outcome.as_ref().and_then(|outcome| outcome["message"].as_str().map(str::to_owned));
@@ -159,6 +176,13 @@ fn attempt_view(attempt: AttemptStatus) -> AttemptView {
         status: status.to_shown(),
         agent,
         result: result.or(summary),
+        progress: facts.progress.remove(&attempt.child),
+        checkpoint: facts.checkpoints.remove(&attempt.child),
         created_at: attempt.created_at,
     }
+}
+
+/// A checkpoint on one line, such as `2/5 (40%): parser done`.
+fn describe_checkpoint(saved: &AgentCheckpoint) -> String {
+    format!("{}: {}", render_progress(saved), saved.summary)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::estimate::WorkEstimate;
+use cynode_domain::agent::InstructionKind;
 use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::question::{Question, Reply};
@@ -236,6 +237,12 @@ pub struct AttemptView {
     pub agent: Option<String>,
     /// What came of it.
     pub result: Option<String>,
+    /// What its agent last reported about its progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// The newest checkpoint of its agent: done of all items, and a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
     pub created_at: DateTime<Utc>,
 }
 
@@ -284,4 +291,15 @@ pub struct HandBackUnit {
     /// What the agent should know; at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+}
+
+/// `POST /v1/requests/{request}/instruct`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InstructUnit {
+    /// The unit, such as `impl:auth`.
+    pub unit: String,
+    pub instruction: InstructionKind,
+    /// What the agent is told.
+    pub text: String,
 }

@@ -107,6 +107,18 @@ fn describe(event: &Event) -> Option<String> {
                 .trim_end()
                 .to_owned()
         }
+        "request.unit_reported" => {
+            format!(
+                "{} attempt {} reports {}: {}",
+                text("unit"),
+                data["attempt"],
+                text("report"),
+                text("text")
+            )
+        }
+        "request.unit_replanned" => {
+            format!("{}: {}: {}", text("unit"), text("instruction"), text("text"))
+        }
         "request.unit_approved" => format!("{}: {}", text("unit"), text("reason")),
         "request.phase_changed" => format!("phase: {}", text("phase")),
         "request.pull_request_opened" => format!("pull request: {}", text("url")),

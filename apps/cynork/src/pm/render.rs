@@ -188,6 +188,11 @@ fn push_attempt(text: &mut String, attempt: &AttemptView) {
         table::truncate(result, 80),
         attempt.task_id
     );
+    for (label, said) in [("progress", &attempt.progress), ("checkpoint", &attempt.checkpoint)] {
+        if let Some(line) = said.as_deref().and_then(|said| said.lines().next()) {
+            let _ = writeln!(text, "      {label:<12}{}", table::truncate(line, 100));
+        }
+    }
 }
 
 /// The question, what it is about, and how to answer it.

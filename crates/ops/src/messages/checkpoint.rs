@@ -85,7 +85,7 @@ async fn insert_unless_repeated(
 }
 
 /// Formats progress, such as `2/5 (40%)`.
-pub(super) fn render_progress(checkpoint: &AgentCheckpoint) -> String {
+pub fn render_progress(checkpoint: &AgentCheckpoint) -> String {
     let done = checkpoint.completed_items.len();
     let total = done + checkpoint.pending_items.len();
     format!("{done}/{total} ({}%)", (done * 100).checked_div(total).unwrap_or(0))

@@ -167,7 +167,7 @@ async fn check_attempt_report(
 ) -> Result<(), WorkError> {
     let unit = load_attempt_unit(tx, parent, agent, named).await?;
     match concluded_kind(kind) {
-        Some(concluded) if unit.is_none_or(|unit| unit.kind != concluded) => {
+        Some(concluded) if unit.as_ref().is_none_or(|unit| unit.kind != concluded) => {
             let component =
                 parent.unit.split_once(':').map_or(parent.unit.as_str(), |(_, name)| name);
             let role = concluded.role().to_owned();

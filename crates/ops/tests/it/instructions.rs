@@ -24,6 +24,7 @@ on_each_engine! {
     long_instructions_are_spread_over_replies_in_order,
     an_abort_stops_the_running_job_and_is_named_by_its_ending,
     the_abort_of_one_agent_stops_no_other_job,
+    a_paused_agent_keeps_its_role,
     an_agent_acts_in_the_role_of_its_token_only,
     an_agent_reports_on_its_own_units_only,
     an_agent_acts_on_the_unit_of_its_token_only,
@@ -170,6 +171,26 @@ async fn the_abort_of_one_agent_stops_no_other_job() {
 
     assert!(!team.job_row(dev.job.unwrap()).await.cancel_requested);
     assert!(team.job_row(tester.job.unwrap()).await.cancel_requested);
+}
+
+async fn a_paused_agent_keeps_its_role() {
+    let team = Team::new().await;
+    let (dev, other) = (team.in_job(1).await, team.in_job(2).await);
+    team.heartbeat(&dev, "developer").await;
+    let pause = team.instruct("developer", "pause").await;
+    assert_eq!(team.replied(&dev).await, [pause]);
+
+    for _ in 0..2 {
+        team.world.clock.advance(Duration::from_mins(30));
+        let taken = team.messages.record_heartbeat(&other, team.beat("developer")).await;
+        assert!(matches!(taken, Err(MessageError::RoleTaken(_))), "{taken:?}");
+    }
+    team.instruct("developer", "continue").await;
+    team.replied(&dev).await;
+    let taken = team.messages.record_heartbeat(&other, team.beat("developer")).await;
+    assert!(matches!(taken, Err(MessageError::RoleTaken(_))), "it has just gone on: {taken:?}");
+    team.world.clock.advance(Duration::from_mins(30));
+    team.messages.record_heartbeat(&other, team.beat("developer")).await.unwrap();
 }
 
 async fn an_agent_acts_in_the_role_of_its_token_only() {

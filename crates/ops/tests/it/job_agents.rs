@@ -20,6 +20,7 @@ on_each_engine! {
     the_agent_of_a_job_has_a_role_before_its_first_message,
     two_agents_of_a_kind_are_told_apart_and_the_role_of_an_ended_job_is_free,
     a_silent_agent_is_stopped_and_one_that_waits_for_an_answer_is_not,
+    a_paused_agent_is_not_stopped_for_silence_until_it_is_told_to_go_on,
 }
 
 impl Team {
@@ -113,6 +114,42 @@ async fn a_silent_agent_is_stopped_and_one_that_waits_for_an_answer_is_not() {
     assert!(limit.starts_with("heartbeat_missed: "), "{limit}");
     drop(open_request);
     while !is_stopped(waiting.job).await {
+        sweeper.sweep_once().await.unwrap();
+    }
+}
+
+async fn a_paused_agent_is_not_stopped_for_silence_until_it_is_told_to_go_on() {
+    let team = Team::new().await;
+    let body = SetSetting { value: json!(1), expected_version: None, reason: None };
+    team.world.settings.set(&team.world.admin, HEARTBEAT_TIMEOUT, body).await.unwrap();
+    let signs = AgentSigns::new(team.world.store.clone());
+    let (store, clock) = (team.world.store.clone(), team.world.clock.clone());
+    let signals = Signals::new(store.engine());
+    let sweeper =
+        Sweeper::new(store, signals, team.world.accounts.clone(), clock).with_signs(signs.clone());
+    let (paused, silent) = (team.at_work(1, "developer").await, team.at_work(2, "tester").await);
+    let is_stopped =
+        async |id: Option<JobId>| team.job_row(id.unwrap()).await.stop_ending.is_some();
+    let last_sign = async || {
+        let id = paused.job.unwrap();
+        let sql = format!("SELECT last_sign_at FROM jobs WHERE id = '{id}'");
+        cynode_testkit::query(&team.world.database.url, &sql).await
+    };
+    team.job_token(&paused, JobAgent::default()).await;
+    team.instruct("developer", "pause").await;
+    assert!(team.messages.deliver_with_reply(&paused).await.unwrap().is_some());
+    team.job_token(&silent, JobAgent::default()).await;
+
+    // The paused agent is silent for longer than this one.
+    while !is_stopped(silent.job).await {
+        sweeper.sweep_once().await.unwrap();
+    }
+
+    assert!(!is_stopped(paused.job).await, "it was told to wait");
+    let before = last_sign().await;
+    team.instruct("developer", "continue").await;
+    assert_ne!(last_sign().await, before, "it has the whole time to read the instruction");
+    while !is_stopped(paused.job).await {
         sweeper.sweep_once().await.unwrap();
     }
 }

@@ -29,8 +29,8 @@ impl Step<'_> {
         }
         let owner = self.owner().await?;
         let builds_on = self.revision_sources(&owner).await?;
-        let excerpts = self.find_excerpts(&unit).await;
-        let request = self.unit_request(&unit, &context, &assignment, builds_on, excerpts);
+        let background = self.find_background(&unit).await?;
+        let request = self.unit_request(&unit, &context, &assignment, builds_on, background);
         self.create_child(REVISE, request).await
     }
 

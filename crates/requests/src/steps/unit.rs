@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use cynode_domain::agent::InstructionKind;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::plan::InputMode;
 use cynode_domain::project_context::ProjectContext;
 use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::report::ReviewFeedback;
-use cynode_domain::request::QuestionSubject;
+use cynode_domain::request::{QuestionSubject, ScopeChange};
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::{ProjectKind, WorkScope};
@@ -27,12 +28,20 @@ use super::delivery::NO_MARKERS;
 use super::sources::is_source_kind;
 use crate::RequestError;
 use crate::next_action::failures;
-use crate::snapshot::is_conflict_stop;
+use crate::snapshot::{is_conflict_stop, is_replanned};
+use crate::steps::recovery::{newest_checkpoint, render_checkpoint};
 
 /// How long the search for excerpts may take; the prompt of a unit is written once, so it waits longer than a chat turn.
 const EXCERPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// What the agent of a unit is told whose sources conflict.
 const RESOLVE_CONFLICTS: &str = "The changes that this work builds on conflict with each other. Files with conflicts contain markers (`<<<<<<<`, `=======`, `>>>>>>>`). Resolve every conflict first so that both changes are kept, and leave no marker.";
+
+/// What the prompt of a unit quotes beside the request.
+pub(super) struct UnitBackground {
+    excerpts: ProjectExcerpts,
+    /// The newest checkpoint of the attempts since the last accepted one.
+    checkpoint: Option<String>,
+}
 
 impl Step<'_> {
     pub(super) async fn start_unit(mut self, unit: &str) -> Result<(), RequestError> {
@@ -57,8 +66,8 @@ impl Step<'_> {
         }
         let owner = self.owner().await?;
         let builds_on = self.with_changes(&owner, self.snapshot.unit_sources(&row)).await?;
-        let excerpts = self.find_excerpts(&row).await;
-        let request = self.unit_request(&row, &context, &assignment, builds_on, excerpts);
+        let background = self.find_background(&row).await?;
+        let request = self.unit_request(&row, &context, &assignment, builds_on, background);
         if let Some(board) = &mut self.snapshot.board
             && board.unit(index).status != Status::InProgress
         {
@@ -189,8 +198,11 @@ impl Step<'_> {
         self.save("request.unit_approved", data).await
     }
 
-    /// What the project remembers and what its documents say that fits a unit.
-    pub(super) async fn find_excerpts(&self, unit: &WorkUnit) -> ProjectExcerpts {
+    /// What the project remembers, what its documents say that fits a unit, and how far its agents came.
+    pub(super) async fn find_background(
+        &self,
+        unit: &WorkUnit,
+    ) -> Result<UnitBackground, RequestError> {
         let spec = &self.snapshot.task.spec;
         let query = ExcerptQuery {
             project: spec.project,
@@ -198,7 +210,16 @@ impl Step<'_> {
             text: format!("{} {}", unit.component, spec.prompt),
             except_task: Some(spec.id),
         };
-        self.service.excerpts.find(query, EXCERPT_TIMEOUT).await
+        let excerpts = self.service.excerpts.find(query, EXCERPT_TIMEOUT).await;
+        let request = self.snapshot.request.task;
+        let read = self.service.store.read(move |tx| {
+            Box::pin(async move {
+                Ok::<_, RequestError>(tx.agent_checkpoints_of_children(request).await?)
+            })
+        });
+        let checkpoints = read.await?;
+        let checkpoint = newest_checkpoint(&self.snapshot, &unit.id, &checkpoints);
+        Ok(UnitBackground { excerpts, checkpoint: checkpoint.map(render_checkpoint) })
     }
 
     pub(super) fn unit_request(
@@ -207,7 +228,7 @@ impl Step<'_> {
         context: &ProjectContext,
         assignment: &AgentAssignment,
         builds_on: Vec<String>,
-        excerpts: ProjectExcerpts,
+        background: UnitBackground,
     ) -> CreateTask {
         let base = CreateTask { builds_on, ..self.child_request(&unit.id) };
         if unit.kind == UnitKind::Test {
@@ -219,8 +240,9 @@ impl Step<'_> {
             &unit.component,
             assignment,
             &StructuredContext {
-                memory: excerpts.memory,
-                knowledge: excerpts.knowledge,
+                memory: background.excerpts.memory,
+                knowledge: background.excerpts.knowledge,
+                checkpoint: background.checkpoint,
                 ..self.structured_context(unit, context)
             },
         );
@@ -282,6 +304,7 @@ impl Step<'_> {
                 .and_then(|value| serde_json::from_value::<ReviewFeedback>(value).ok()),
             recovery,
             advice,
+            scope_changes: self.scope_changes(&unit.id),
             answers: self.answers_about(&unit.id),
             people_comments: self.comments_for(&unit.id),
             ..StructuredContext::for_unit(request, context, subject)
@@ -294,6 +317,9 @@ impl Step<'_> {
         let newest = self.snapshot.newest_attempt(unit);
         let advice = match failed {
             0 if newest.is_some_and(is_conflict_stop) => RESOLVE_CONFLICTS,
+            0 if newest.is_some_and(is_replanned) => {
+                "The scope has changed since. What it has changed is in the working directory: go on from there."
+            }
             0 => return (None, None),
             1 => "Its changes are in the working directory: go on from there.",
             _ => {
@@ -305,11 +331,26 @@ impl Step<'_> {
         (Some(message.unwrap_or("it failed").to_owned()), Some(advice.to_owned()))
     }
 
+    /// How the scope of a unit changed since it was planned, oldest first.
+    fn scope_changes(&self, unit: &str) -> Vec<String> {
+        let changes = self.snapshot.request.state.scope_changes.get(unit);
+        let line = |change: &ScopeChange| match change.instruction {
+            InstructionKind::ReduceScope => format!("Do less: {}", change.text),
+            InstructionKind::ExpandScope
+            | InstructionKind::Continue
+            | InstructionKind::Pause
+            | InstructionKind::Revise
+            | InstructionKind::Abort => format!("Do also: {}", change.text),
+        };
+        changes.into_iter().flatten().map(line).collect()
+    }
+
     /// What people said about a unit.
     fn answers_about(&self, unit: &str) -> Vec<String> {
         let answers = self.snapshot.request.state.answers.iter();
         let is_about = |subject: &QuestionSubject| match subject {
-            QuestionSubject::UnitFailed { unit: about } => about == unit,
+            QuestionSubject::UnitFailed { unit: about }
+            | QuestionSubject::AgentMessage { unit: about, .. } => about == unit,
             QuestionSubject::Intake {} => true,
             QuestionSubject::Budget { .. }
             | QuestionSubject::Phase {}

@@ -10,4 +10,5 @@ mod intake;
 mod memory;
 mod plans;
 mod steps;
+mod unit_agents;
 mod world;
