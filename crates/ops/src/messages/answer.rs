@@ -73,8 +73,10 @@ impl AgentMessages {
                 Box::pin(async move { answer_in_tx(tx, &caller, id, request, now).await })
             })
             .await?;
-        // An abort stops a job.
-        self.signals.send(Topic::Jobs);
+        // An abort stops a job; that of a unit's agent ends a task.
+        for topic in [Topic::Jobs, Topic::Runs, Topic::Policy, Topic::Events] {
+            self.signals.send(topic);
+        }
         Ok(answered)
     }
 }

@@ -2,7 +2,7 @@
 
 use cynode_domain::agent::Role;
 use cynode_domain::policy::{AgentType, Principal};
-use cynode_store::{MessageFilter, Task, Tx};
+use cynode_store::{MessageFilter, Task, Tx, WorkUnit};
 use cynode_wire::apmas::{ContextPart, ContextView, GetContext, MAX_CONTEXT_MESSAGES};
 use cynode_wire::tasks::TaskView;
 use serde::Serialize;
@@ -119,7 +119,7 @@ async fn add_parts(
     }
     if is_wanted(ContextPart::Work) {
         let is_own = |role: &str| own.is_none_or(|own: &Role| own.family() == role);
-        let units = tx.work_unit_list(id).await?.into_iter().filter(|unit| is_own(&unit.role));
+        let units = load_units(tx, &task).await?.into_iter().filter(|unit| is_own(&unit.role));
         view.work_units = Some(truncate_items(units.map(work::view), &mut view.truncated));
     }
     if is_wanted(ContextPart::Project) {
@@ -127,6 +127,13 @@ async fn add_parts(
         view.project = Some(truncate_prompt(project, &mut view.truncated));
     }
     Ok(())
+}
+
+/// The units of a task; of an attempt the unit that it is for.
+async fn load_units(tx: &mut Tx, task: &Task) -> Result<Vec<WorkUnit>, MessageError> {
+    let Some(parent) = &task.parent else { return Ok(tx.work_unit_list(task.spec.id).await?) };
+    let unit = tx.work_unit_get(parent.task, &parent.unit).await?;
+    Ok(unit.into_iter().map(|unit| WorkUnit { task: task.spec.id, ..unit }).collect())
 }
 
 /// Keeps as many items as fit.

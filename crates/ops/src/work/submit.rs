@@ -129,7 +129,7 @@ async fn submit_attempt(
     };
     let message = append_as_agent(tx, task, agent, draft, AgentChange::default(), now).await?;
     Ok(SubmittedView {
-        work_unit: view(unit),
+        work_unit: view(WorkUnit { task: task.spec.id, ..unit }),
         repeated: message.is_repeated,
         instructions: message.instructions,
         note: message.note.map(str::to_owned),
