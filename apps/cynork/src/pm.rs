@@ -237,23 +237,24 @@ pub(crate) async fn run(command: PmCommand, app: &mut CliContext) -> Result<(), 
             let view = app.session.call(call).await?;
             app.out.show(&view, |view, _| format!("{} goes on: {}", view.name, view.phase))
         }
-        PmCommand::Instruct(args) => {
-            let PmInstructArgs { request, unit, kind, text } = args;
-            let body = InstructUnit { unit, instruction: kind, text };
-            let call = async |client: &cynode_client::Client| {
-                client.request_instruct(&request, &body).await
-            };
-            let view = app.session.call(call).await?;
-            app.out.show(&view, |view, _| {
-                format!("{} instructed: follow it with `cynork pm watch {}`", body.unit, view.name)
-            })
-        }
+        PmCommand::Instruct(args) => instruct(args, app).await,
         PmCommand::Cancel { request } => {
             let call = async |client: &cynode_client::Client| client.task_cancel(&request).await;
             let canceled = app.session.call(call).await?;
             app.out.show(&canceled, |_, _| format!("{request} is canceled"))
         }
     }
+}
+
+async fn instruct(args: PmInstructArgs, app: &mut CliContext) -> Result<(), CliFailure> {
+    let PmInstructArgs { request, unit, kind, text } = args;
+    let body = InstructUnit { unit, instruction: kind, text };
+    let call =
+        async |client: &cynode_client::Client| client.request_instruct(&request, &body).await;
+    let view = app.session.call(call).await?;
+    app.out.show(&view, |view, _| {
+        format!("{} instructed: follow it with `cynork pm watch {}`", body.unit, view.name)
+    })
 }
 
 async fn show_diff(app: &mut CliContext, request: &str) -> Result<(), CliFailure> {

@@ -81,21 +81,26 @@ pub fn render_prompt(
         "Comments on the pull request: work on these within the task, and change nothing else",
         &quote("comments", &list(&context.people_comments)),
     );
-    if let Some(recovery) = &context.recovery {
-        section(&mut text, "The attempt before this one", &quote("attempt", recovery));
-    }
-    section(
-        &mut text,
-        "The newest checkpoint of its agent",
-        &quote("checkpoint", context.checkpoint.as_deref().unwrap_or_default()),
-    );
-    if let Some(advice) = &context.advice {
-        section(&mut text, "How to go on", advice);
-    }
+    push_recovery(&mut text, context);
     section(&mut text, "Result", &result(kind, component, context.requirements.len()));
     text.push_str(DATA_NOTE);
     text.push('\n');
     text
+}
+
+/// What the attempt before this one left, and how to go on.
+fn push_recovery(text: &mut String, context: &StructuredContext) {
+    if let Some(recovery) = &context.recovery {
+        section(text, "The attempt before this one", &quote("attempt", recovery));
+    }
+    section(
+        text,
+        "The newest checkpoint of its agent",
+        &quote("checkpoint", context.checkpoint.as_deref().unwrap_or_default()),
+    );
+    if let Some(advice) = &context.advice {
+        section(text, "How to go on", advice);
+    }
 }
 
 /// Renders the prompt of an agent that corrects the merged result of all units.

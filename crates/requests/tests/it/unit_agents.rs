@@ -16,9 +16,9 @@ use cynode_requests::RequestError;
 use cynode_resources::agents::{AgentIdentity, AgentTokens};
 use cynode_resources::{NodeCaller, Signals};
 use cynode_wire::apmas::{Heartbeat, ReportToPm, RequestHelp, SaveAgentCheckpoint};
+use cynode_wire::git::REPOSITORIES_FEATURE;
 use cynode_wire::nodes::{
-    AGENTS_FEATURE, Capabilities, Incarnation, Poll, REPOSITORIES_FEATURE, RegisterNode,
-    SandboxLevel,
+    AGENTS_FEATURE, Capabilities, Incarnation, Poll, RegisterNode, SandboxLevel,
 };
 use cynode_wire::requests::{InstructUnit, RequestView};
 use cynode_wire::work::SubmitWork;
