@@ -100,6 +100,7 @@ async fn insert_project(store: &Store) -> anyhow::Result<(UserId, ProjectId)> {
         group: None,
         is_default: false,
         is_active: true,
+        repository: None,
         created_at: now,
         updated_at: now,
     };

@@ -8,6 +8,7 @@ use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 use crate::app::CliContext;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
+use crate::task::repository_args::absolute_address;
 use crate::{relative_time, table};
 
 /// Group tasks into projects.
@@ -20,6 +21,8 @@ pub enum ProjectCommand {
         /// The description.
         #[arg(long, default_value = "")]
         description: String,
+        #[command(flatten)]
+        repository: ProjectRepositoryArgs,
     },
     /// List your projects and those that are shared with you.
     List(ProjectListArgs),
@@ -43,9 +46,23 @@ pub struct ProjectListArgs {
     cursor: Option<String>,
 }
 
+/// The repository of a project.
+#[derive(Debug, Args)]
+pub struct ProjectRepositoryArgs {
+    /// The git repository of its tasks: a URL, user@host:path, or a path on a worker node; "" for none.
+    #[arg(long, value_name = "URL|PATH")]
+    repo: Option<String>,
+    /// The branch that tasks start from; "" for the repository's default branch.
+    #[arg(long, value_name = "BRANCH")]
+    default_branch: Option<String>,
+    /// The name of the credential for the host of the repository (`cynork creds list`); "" for the first one of each user.
+    #[arg(long, value_name = "NAME")]
+    credential: Option<String>,
+}
+
 /// Arguments of `project update`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["name", "description", "active", "group"])))]
+#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["name", "description", "active", "group", "repo", "default_branch", "credential"])))]
 pub struct ProjectUpdateArgs {
     /// The project, by slug or id.
     project: String,
@@ -61,12 +78,27 @@ pub struct ProjectUpdateArgs {
     /// The group whose members see its tasks and requests and answer their questions; "" for none.
     #[arg(long)]
     group: Option<String>,
+    #[command(flatten)]
+    repository: ProjectRepositoryArgs,
+}
+
+impl ProjectRepositoryArgs {
+    /// The address, where a relative path is made absolute.
+    fn url(&mut self) -> Result<Option<String>, CliFailure> {
+        self.repo.take().map(absolute_address).transpose()
+    }
 }
 
 pub(crate) async fn run(command: ProjectCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
-        ProjectCommand::Create { name, description } => {
-            let body = CreateProject { display_name: name, description };
+        ProjectCommand::Create { name, description, mut repository } => {
+            let body = CreateProject {
+                display_name: name,
+                description,
+                repository_url: repository.url()?,
+                default_branch: repository.default_branch,
+                credential: repository.credential,
+            };
             let made = app.session.call(async |client| client.project_create(&body).await).await?;
             app.out.show(&made, render)
         }
@@ -90,8 +122,16 @@ async fn list(page: ProjectListArgs, app: &mut CliContext) -> Result<(), CliFail
 }
 
 async fn update(args: ProjectUpdateArgs, app: &mut CliContext) -> Result<(), CliFailure> {
-    let ProjectUpdateArgs { project, name, description, active, group } = args;
-    let body = UpdateProject { display_name: name, description, is_active: active, group };
+    let ProjectUpdateArgs { project, name, description, active, group, mut repository } = args;
+    let body = UpdateProject {
+        display_name: name,
+        description,
+        is_active: active,
+        group,
+        repository_url: repository.url()?,
+        default_branch: repository.default_branch,
+        credential: repository.credential,
+    };
     let view =
         app.session.call(async |client| client.project_update(&project, &body).await).await?;
     app.out.show(&view, render)
@@ -115,6 +155,9 @@ fn render(project: &ProjectView, ctx: RenderContext) -> String {
         ("description", Some(project.description.clone())),
         ("owner", Some(project.owner.clone())),
         ("shared with", project.group.clone()),
+        ("repository", project.repository_url.as_ref().map(ToString::to_string)),
+        ("default branch", project.default_branch.as_ref().map(ToString::to_string)),
+        ("credential", project.credential.clone()),
         ("accepts tasks", Some(format_state(project).to_owned())),
         ("created", Some(relative_time::format_relative(ctx.now, project.created_at))),
         ("changed", Some(relative_time::format_relative(ctx.now, project.updated_at))),
@@ -166,6 +209,9 @@ mod tests {
             description: String::new(),
             owner: "ada".to_owned(),
             group: Some("web-team".to_owned()),
+            repository_url: Some("https://git.example.com/shop".to_owned().try_into().unwrap()),
+            default_branch: Some("main".parse().unwrap()),
+            credential: Some("deploy".to_owned()),
             is_default: true,
             is_active: true,
             created_at: DateTime::UNIX_EPOCH,

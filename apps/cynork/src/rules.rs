@@ -5,6 +5,7 @@ use cynode_domain::forge::{FORGE_REPOSITORY_RESOURCE, OPEN_PULL_REQUEST_ACTION};
 use cynode_domain::ids::{GroupId, RuleId};
 use cynode_domain::model::{CALL_ACTION, OPERATION_RESOURCE};
 use cynode_domain::policy::pattern::Pattern;
+use cynode_domain::policy::repository_access::{REPOSITORY_RESOURCE, RepositoryAction};
 use cynode_domain::policy::rules::{Conditions, RuleSubject};
 use cynode_domain::policy::{Effect, Principal};
 use cynode_wire::changes::ChangeQuery;
@@ -49,7 +50,7 @@ pub struct RuleAddArgs {
     /// The effect: allow or deny.
     effect: Effect,
     /// The tools, such as `db.*`; with `--action api.call`, the model providers, such as `anthropic/*`; with `--action
-    /// forge.pull_request.open`, the repositories, such as `github.com/team/*`.
+    /// git.clone`, `git.push` or `forge.pull_request.open`, the repositories, such as `github.com/team/*`.
     tools: Pattern,
     /// The subject: system, agent:TYPE, user:ID, group:NAME, project:ID or task:ID.
     #[arg(long = "for", value_name = "SUBJECT", default_value = "system", value_parser = named)]
@@ -57,7 +58,8 @@ pub struct RuleAddArgs {
     /// Only for this caller: pm, pa, sandbox or user; repeatable.
     #[arg(long, value_name = "CALLER")]
     caller: Vec<Principal>,
-    /// The action: mcp.tool.invoke, api.call for calls to model providers, or `forge.pull_request.open`.
+    /// The action: mcp.tool.invoke, api.call for calls to model providers, `git.clone`, `git.push` or
+    /// `forge.pull_request.open`.
     #[arg(long, value_name = "ACTION")]
     action: Option<Pattern>,
     /// Only the tools of this server, by id or name [default: for allow, the server that the pattern begins with].
@@ -107,6 +109,9 @@ pub(crate) async fn run(command: RulesCommand, app: &mut CliContext) -> Result<(
             let resource_type = match args.action.as_ref().map(Pattern::as_str) {
                 Some(CALL_ACTION) => Some(OPERATION_RESOURCE),
                 Some(OPEN_PULL_REQUEST_ACTION) => Some(FORGE_REPOSITORY_RESOURCE),
+                Some(action) if action.parse::<RepositoryAction>().is_ok() => {
+                    Some(REPOSITORY_RESOURCE)
+                }
                 _ => None,
             };
             let subject = match args.subject {
@@ -211,6 +216,7 @@ fn render(rules: &[RuleView], ctx: RenderContext) -> String {
             rule.conditions.callers.iter().map(|caller| caller.as_str()).collect();
         vec![
             rule.effect.to_string(),
+            rule.action.to_string(),
             rule.resource_pattern.to_string(),
             format_subject(rule.subject),
             if callers.is_empty() { "any".to_owned() } else { callers.join(",") },
@@ -218,7 +224,11 @@ fn render(rules: &[RuleView], ctx: RenderContext) -> String {
             rule.id.to_string(),
         ]
     });
-    table::render_table(&["EFFECT", "TOOLS", "FOR", "CALLER", "SERVER", "ID"], rows, ctx)
+    table::render_table(
+        &["EFFECT", "ACTION", "RESOURCE", "FOR", "CALLER", "SERVER", "ID"],
+        rows,
+        ctx,
+    )
 }
 
 fn render_stages(view: &ExplainView, ctx: RenderContext) -> String {

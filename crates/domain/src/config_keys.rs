@@ -137,6 +137,11 @@ impl TimeoutField {
 
 /// Every known key: settings, then preferences, each sorted by name.
 pub const KNOWN_KEYS: &[KnownKey] = &[
+    setting(
+        "access.rules.repositories_seeded",
+        ValueKind::Boolean,
+        "the initial access rules about repositories were written",
+    ),
     setting("access.rules.seeded", ValueKind::Boolean, "the initial access rules were written"),
     setting(
         "agents.project_manager.sandbox.allow_add_to_allowed_images",

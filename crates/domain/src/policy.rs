@@ -16,6 +16,7 @@ pub mod allowlist;
 mod error_kind;
 pub mod network;
 pub mod pattern;
+pub mod repository_access;
 pub mod rules;
 
 pub use crate::words::UnknownWord;

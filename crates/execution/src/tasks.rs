@@ -13,6 +13,7 @@ mod hook;
 mod job;
 mod push;
 mod queries;
+mod repository;
 mod scope;
 mod set_status;
 pub mod start;
@@ -44,7 +45,7 @@ use crate::artifacts::{StorageLimitExceeded, StorageLimits};
 use cynode_resources::profiles::ProfileError;
 use cynode_resources::projects::{ProjectError, is_shared_with};
 use cynode_resources::secrets::RedactSecrets as _;
-use cynode_resources::{BlobError, BlobStore, Caller, PageError, Signals};
+use cynode_resources::{BlobError, BlobStore, Caller, PageError, RepositoryDenied, Signals};
 pub use cynode_store::TaskScope;
 
 /// Why a task operation was rejected.
@@ -103,6 +104,9 @@ pub enum TaskError {
     Project(#[from] ProjectError),
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    /// The rules do not allow to clone the repository, or to push to it.
+    #[error(transparent)]
+    RepositoryDenied(#[from] RepositoryDenied),
     /// An attachment could not be stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
@@ -128,7 +132,9 @@ impl Classified for TaskError {
             | Self::CriteriaFrozen
             | Self::Conflict
             | Self::NameTaken(_) => Classification::new(ErrorClass::Conflict, self),
-            Self::Weakening(_) => Classification::new(ErrorClass::Forbidden, self),
+            Self::Weakening(_) | Self::RepositoryDenied(_) => {
+                Classification::new(ErrorClass::Forbidden, self)
+            }
             Self::Project(error) => error.classify(),
             Self::Profile(error) => error.classify(),
             Self::Blob(error) => error.classify(),

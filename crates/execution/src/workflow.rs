@@ -45,7 +45,7 @@ pub(crate) use self::plan_state::load_planned_step;
 use self::replan::StepReplanner;
 use crate::handoff::HandoffService;
 use crate::nodes::JobPlacer;
-use cynode_resources::Signals;
+use cynode_resources::{RepositoryDenied, Signals};
 
 const DEFAULT_LEASE_MS: u32 = 30_000;
 const LEASE_RANGE_MS: std::ops::RangeInclusive<u32> = 1_000..=3_600_000;
@@ -75,6 +75,9 @@ pub enum WorkflowError {
     OutOfOrder { last: i64, given: i64 },
     #[error("{0}")]
     Invalid(String),
+    /// The rules do not allow what the job would do with its repository.
+    #[error(transparent)]
+    RepositoryDenied(#[from] RepositoryDenied),
     #[error("job {0} has not ended")]
     JobNotEnded(JobId),
     /// No analyst is available to judge the result.
@@ -100,6 +103,7 @@ impl Classified for WorkflowError {
             Self::Invalid(_) | Self::JobNotEnded(_) => {
                 Classification::new(ErrorClass::Invalid, self)
             }
+            Self::RepositoryDenied(_) => Classification::new(ErrorClass::Forbidden, self),
             Self::AnalystUnavailable(_) => Classification::new(ErrorClass::Unavailable, self),
             Self::VerificationFailed(_) => Classification::internal(),
             Self::Store(error) => error.classify(),

@@ -352,6 +352,8 @@ mod tests {
         "db.system_setting.list",
         "db.system_setting.update",
         "db.agent_profile.list",
+        // Before there is a task.
+        "git.repo.validate",
         // Functions of their arguments alone.
         "cuga.modular.tools.date.add",
         "cuga.modular.tools.date.between",

@@ -103,6 +103,8 @@ impl RequestError {
                 | Self::NoPullRequestRule { .. }
                 | Self::InvalidRoster(_)
                 | Self::Address(_)
+                | Self::Task(TaskError::RepositoryDenied(_))
+                | Self::Artifact(ArtifactError::Task(TaskError::RepositoryDenied(_)))
         );
         let is_outage = matches!(self, Self::Forge(error) if error.is_retryable());
         match (is_permanent, is_outage) {

@@ -4,6 +4,7 @@
 //! else. Requests to a forge are made outside of transactions.
 
 mod intake;
+mod open;
 mod set;
 mod webhook;
 

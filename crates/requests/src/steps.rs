@@ -28,6 +28,8 @@ use cynode_resources::Caller;
 use cynode_store::{RequestClaim, Tx};
 use serde_json::{Value, json};
 
+pub(crate) use pull_request_body::fenced;
+
 use crate::next_action::NextAction;
 use crate::snapshot::RequestSnapshot;
 use crate::{RequestError, RequestService};

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use cynode_domain::git::{RepositoryUrl, UseProjectRepository};
 use cynode_domain::ids::{ScheduleRunId, UserId};
 use cynode_domain::plan::InputMode;
 use cynode_domain::request::{
@@ -51,9 +52,14 @@ impl RequestService {
             return Err(RequestError::Invalid(faults));
         }
         self.check_agent(submission.settings.agent.as_deref()).await?;
-        self.check_delivery(caller, &submission).await?;
+        let wanted = match &submission.repository {
+            Some(_) => None,
+            None => Some(submission.project_repository.clone().unwrap_or_default()),
+        };
+        let repository = self.find_repository(caller, &submission, wanted.clone()).await?;
+        self.check_delivery(caller, &submission, &repository).await?;
         let text = submission.text.clone().redact_secrets();
-        let text_sha256 = text_hash(&text, submission.repository.url.as_str());
+        let text_sha256 = text_hash(&text, repository.as_str());
         let is_checked =
             !submission.force && (submission.idempotency_key.is_none() || schedule_run.is_some());
         let state = RequestState {
@@ -83,7 +89,8 @@ impl RequestService {
             task_name: submission.name,
             project: submission.project,
             profile: submission.profile,
-            repository: Some(submission.repository),
+            repository: submission.repository,
+            project_repository: wanted,
             idempotency_key: submission.idempotency_key,
             ..CreateTask::default()
         };
@@ -102,13 +109,27 @@ impl RequestService {
         &self,
         caller: &Caller,
         submission: &SubmitRequest,
+        repository: &RepositoryUrl,
     ) -> Result<(), RequestError> {
         if submission.settings.deliver != DeliveryMode::PullRequest {
             return Ok(());
         }
         let project = self.find_project_id(caller, submission.project.as_deref()).await?;
-        let url = &submission.repository.url;
-        self.forges.check_pull_requests((caller.user, project), url).await
+        self.forges.check_pull_requests((caller.user, project), repository).await
+    }
+
+    /// The address of the repository that a submission names, or of that of a project.
+    async fn find_repository(
+        &self,
+        caller: &Caller,
+        submission: &SubmitRequest,
+        wanted: Option<UseProjectRepository>,
+    ) -> Result<RepositoryUrl, RequestError> {
+        if let Some(repository) = &submission.repository {
+            return Ok(repository.url.clone());
+        }
+        let (project, wanted) = (submission.project.as_deref(), wanted.unwrap_or_default());
+        Ok(self.tasks.find_project_repository(caller, project, wanted).await?.url)
     }
 
     /// Rejects an agent that does not exist.
@@ -153,6 +174,11 @@ fn validate(submission: &SubmitRequest) -> Vec<String> {
             ));
         }
         Some(SubmissionFault::Question | SubmissionFault::SeveralRequests { .. }) | None => {}
+    }
+    if submission.repository.is_some() && submission.project_repository.is_some() {
+        faults.push(
+            "repository and project_repository exclude each other: name a repository, or use that of a project".to_owned(),
+        );
     }
     if submission.reference.as_ref().is_some_and(|text| text.len() > MAX_REFERENCE_BYTES) {
         faults.push(format!("reference is longer than {MAX_REFERENCE_BYTES} bytes"));

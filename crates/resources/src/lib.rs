@@ -21,6 +21,7 @@ pub mod profiles;
 pub mod project_excerpts;
 pub mod project_memory;
 pub mod projects;
+pub mod repository_access;
 pub mod request_limits;
 pub mod rules;
 pub mod sealed_values;
@@ -38,6 +39,7 @@ pub use caller::{Actor, ActorKind, Caller, NodeCaller};
 pub use paging::PageError;
 pub use profiles::ProfileError;
 pub use projects::{ProjectError, Projects};
+pub use repository_access::{RepositoryCheck, RepositoryDenied};
 pub use signals::Signals;
 pub use tokens::{OpaqueToken, TokenKind};
 

@@ -1,5 +1,8 @@
 //! Projects: containers for tasks, with one default project per user.
 
+mod repository;
+mod validate;
+
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{GroupId, ProjectId, UserId};
 use cynode_domain::name::{Slug, lookup_name};
@@ -11,6 +14,8 @@ use cynode_wire::projects::{
     CreateProject, MAX_DESCRIPTION_BYTES, MAX_NAME_CHARS, ProjectView, UpdateProject,
 };
 
+use self::repository::RepositoryChange;
+pub use self::repository::find_task_repository;
 use crate::groups::{self, GroupError};
 use crate::paging::PageRequest;
 use crate::profiles;
@@ -28,6 +33,11 @@ pub enum ProjectError {
     NotFound(String),
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
+    /// The project names no repository.
+    #[error(
+        "project \"{0}\" has no repository: name one with `--repo URL`, or set that of the project with `cynork project update {0} --repo URL`"
+    )]
+    NoRepository(String),
     #[error(transparent)]
     Page(#[from] PageError),
     #[error(transparent)]
@@ -39,6 +49,7 @@ impl Classified for ProjectError {
         match self {
             Self::NotFound(_) => Classification::new(ErrorClass::NotFound, self),
             Self::Invalid(faults) => Classification::invalid(self, faults),
+            Self::NoRepository(_) => Classification::new(ErrorClass::Invalid, self),
             Self::Page(error) => error.classify(),
             Self::Store(error) => error.classify(),
         }
@@ -63,26 +74,31 @@ impl Projects {
         caller: &Caller,
         request: CreateProject,
     ) -> Result<ProjectView, ProjectError> {
-        let request = CreateProject {
-            display_name: request.display_name.redact_secrets(),
-            description: request.description.redact_secrets(),
-        };
-        let stem = validate_project(&request.display_name, &request.description)?;
+        let display_name = request.display_name.redact_secrets();
+        let description = request.description.redact_secrets();
+        let stem = validate_project(&display_name, &description)?;
         if stem.as_str() == DEFAULT_ALIAS {
             let fault =
                 "the name \"default\" is reserved for your default project: choose another name";
             return Err(ProjectError::Invalid(vec![fault.to_owned()]));
         }
+        let repository = RepositoryChange {
+            url: request.repository_url,
+            default_branch: request.default_branch,
+            credential: request.credential,
+        };
+        let repository = repository.apply(None)?;
         let now = self.clock.now();
         let project = Project {
             id: ProjectId::generate(),
             slug: String::new(),
-            display_name: request.display_name.trim().to_owned(),
-            description: request.description,
+            display_name: display_name.trim().to_owned(),
+            description,
             owner: caller.user,
             group: None,
             is_default: false,
             is_active: true,
+            repository,
             created_at: now,
             updated_at: now,
         };
@@ -170,6 +186,12 @@ impl Projects {
                     if let Some(group) = request.group {
                         project.group = find_group_to_share_with(tx, &caller, &group).await?;
                     }
+                    let repository = RepositoryChange {
+                        url: request.repository_url,
+                        default_branch: request.default_branch,
+                        credential: request.credential,
+                    };
+                    project.repository = repository.apply(project.repository)?;
                     project.updated_at = now;
                     validate_project(&project.display_name, &project.description)?;
                     project.display_name = project.display_name.trim().to_owned();
@@ -266,6 +288,7 @@ pub async fn load_or_create_default_project(
         group: None,
         is_default: true,
         is_active: true,
+        repository: None,
         created_at: now,
         updated_at: now,
     };
@@ -343,6 +366,7 @@ async fn load_views(tx: &mut Tx, projects: Vec<Project>) -> Result<Vec<ProjectVi
 }
 
 fn project_view(project: Project, owner: String, group: Option<String>) -> ProjectView {
+    let repository = project.repository;
     ProjectView {
         id: project.id,
         slug: project.slug,
@@ -350,6 +374,9 @@ fn project_view(project: Project, owner: String, group: Option<String>) -> Proje
         description: project.description,
         owner,
         group,
+        repository_url: repository.as_ref().map(|repository| repository.url.clone()),
+        default_branch: repository.as_ref().and_then(|it| it.default_branch.clone()),
+        credential: repository.and_then(|repository| repository.credential),
         is_default: project.is_default,
         is_active: project.is_active,
         created_at: project.created_at,

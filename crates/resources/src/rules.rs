@@ -16,6 +16,7 @@ use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::rules::{CreateRule, RuleView};
 use serde_json::json;
 
+use crate::repository_access::seed_repository_rules;
 use crate::servers::resolve_name;
 use crate::signals::Topic;
 use crate::{Caller, PageError, Signals, changes};
@@ -227,9 +228,14 @@ async fn record_change(
     Ok(tx.access_change_append(&change).await?)
 }
 
-/// Seeds the rules of a new installation once: each role may call the tools of its allowlist that
-/// do not leave the installation. Returns whether they were written.
+/// Seeds the rules of an installation once: each role may call the tools of its allowlist that do not leave it, and each
+/// user may use repositories. Returns whether any were written.
 pub async fn seed_rules(tx: &mut Tx, now: DateTime<Utc>) -> Result<bool, cynode_store::Error> {
+    let about_tools = seed_tool_rules(tx, now).await?;
+    Ok(seed_repository_rules(tx, now).await? || about_tools)
+}
+
+async fn seed_tool_rules(tx: &mut Tx, now: DateTime<Utc>) -> Result<bool, cynode_store::Error> {
     match tx.setting_lock(SEEDED_SETTING).await {
         // The marker exists, even if its value is unreadable.
         Err(error) if error.is_unreadable() => return Ok(false),

@@ -72,6 +72,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     50 "0050_project_contexts",
     51 "0051_trace_profiles",
     52 "0052_knowledge",
+    53 "0053_project_repositories",
     55 "0055_task_names",
 };
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use cynode_domain::git::ProjectRepository;
 use cynode_domain::ids::{GroupId, ProjectId, UserId};
 
 use crate::lookups::in_list;
@@ -27,6 +28,8 @@ pub struct Project {
     pub is_default: bool,
     /// Whether it accepts new tasks.
     pub is_active: bool,
+    /// What its tasks work on if they ask for it.
+    pub repository: Option<ProjectRepository>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -37,8 +40,11 @@ impl Tx {
     pub async fn project_insert(&mut self, project: &Project) -> Result<bool, Error> {
         let sql = "INSERT INTO projects
                    (id, slug, display_name, description, owner_id, is_default, is_active,
-                    created_at, updated_at, group_id)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING";
+                    created_at, updated_at, group_id, repository_url, default_branch,
+                    repository_credential)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                   ON CONFLICT DO NOTHING";
+        let repository = RepositoryColumns::new(project);
         let params = params![
             project.id,
             &project.slug,
@@ -50,6 +56,9 @@ impl Tx {
             project.created_at,
             project.updated_at,
             project.group,
+            repository.url,
+            repository.default_branch,
+            repository.credential,
         ];
         Ok(self.execute(sql, params).await? == 1)
     }
@@ -111,10 +120,12 @@ impl Tx {
         self.page(&tables::PROJECTS, sql, params![reader, before, limit], project).await
     }
 
-    /// Updates the display name, description, activity and group of a project.
+    /// Updates the display name, description, activity, group and repository of a project.
     pub async fn project_update(&mut self, project: &Project) -> Result<(), Error> {
         let sql = "UPDATE projects SET display_name = $2, description = $3, is_active = $4,
-                   updated_at = $5, group_id = $6 WHERE id = $1";
+                   updated_at = $5, group_id = $6, repository_url = $7, default_branch = $8,
+                   repository_credential = $9 WHERE id = $1";
+        let repository = RepositoryColumns::new(project);
         let params = params![
             project.id,
             &project.display_name,
@@ -122,9 +133,46 @@ impl Tx {
             project.is_active,
             project.updated_at,
             project.group,
+            repository.url,
+            repository.default_branch,
+            repository.credential,
         ];
         self.execute(sql, params).await.map(drop)
     }
+}
+
+/// The columns of the repository of a project.
+struct RepositoryColumns<'p> {
+    url: Option<&'p str>,
+    default_branch: Option<&'p str>,
+    credential: Option<&'p str>,
+}
+
+impl<'p> RepositoryColumns<'p> {
+    fn new(project: &'p Project) -> Self {
+        let repository = project.repository.as_ref();
+        Self {
+            url: repository.map(|repository| repository.url.as_str()),
+            default_branch: repository
+                .and_then(|repository| Some(repository.default_branch.as_ref()?.as_str())),
+            credential: repository.and_then(|repository| repository.credential.as_deref()),
+        }
+    }
+}
+
+fn repository(row: &Row) -> Result<Option<ProjectRepository>, Error> {
+    let Some(url) = row.get::<Option<String>>("repository_url")? else { return Ok(None) };
+    let branch: Option<String> = row.get("default_branch")?;
+    Ok(Some(ProjectRepository {
+        url: url
+            .try_into()
+            .map_err(|_| Error::unreadable("repository_url", "no repository".to_owned()))?,
+        default_branch: branch
+            .map(TryInto::try_into)
+            .transpose()
+            .map_err(|_| Error::unreadable("default_branch", "no branch".to_owned()))?,
+        credential: row.get("repository_credential")?,
+    }))
 }
 
 pub(crate) fn project(row: &Row) -> Result<Project, Error> {
@@ -137,6 +185,7 @@ pub(crate) fn project(row: &Row) -> Result<Project, Error> {
         group: row.id_opt("group_id")?,
         is_default: row.get("is_default")?,
         is_active: row.get("is_active")?,
+        repository: repository(row)?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     })

@@ -89,3 +89,23 @@ pub struct SubmitIssue {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
+
+/// A pull request to open for the branch of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenPullRequest {
+    /// One line.
+    pub title: String,
+    /// Plain text; markup and mentions in it have no effect.
+    pub body: String,
+}
+
+/// A pull request that was opened or found.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct OpenedPullRequest {
+    pub number: u64,
+    /// Its page.
+    pub url: String,
+    /// `false` if the branch had an open one.
+    pub is_new: bool,
+    pub is_draft: bool,
+}

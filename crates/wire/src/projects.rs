@@ -1,7 +1,8 @@
 //! Projects.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::ids::ProjectId;
+use cynode_domain::git::{BranchName, RepositoryUrl};
+use cynode_domain::ids::{ProjectId, RuleId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ pub const MAX_NAME_CHARS: usize = 100;
 pub const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
 
 /// `POST /v1/projects`
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateProject {
     /// Display name; the slug is derived from it.
@@ -21,6 +22,16 @@ pub struct CreateProject {
     #[schemars(length(max = MAX_DESCRIPTION_BYTES))]
     #[serde(default)]
     pub description: String,
+    /// The repository of its tasks: `https://…`, `ssh://…`, `user@host:path`, or an absolute path on a worker node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_url: Option<String>,
+    /// The branch of the repository that tasks start from; the repository's own default branch when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_branch: Option<String>,
+    /// The name of the credential for the host of the repository, among those that the user of a task may use; the user's
+    /// first one when absent. Never its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
 }
 
 /// `PATCH /v1/projects/{project}`; absent fields stay as they are.
@@ -39,6 +50,15 @@ pub struct UpdateProject {
     /// The group whose members see the tasks and requests of the project, by name or id; empty for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// The repository of its tasks; empty for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_url: Option<String>,
+    /// The branch of the repository that tasks start from; empty for the repository's own default branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_branch: Option<String>,
+    /// The name of the credential for the host of the repository; empty for the first one of the user of a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
 }
 
 /// A project.
@@ -57,6 +77,17 @@ pub struct ProjectView {
     /// The name of the group whose members see its tasks and requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// The repository of its tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub repository_url: Option<RepositoryUrl>,
+    /// The branch of the repository that tasks start from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub default_branch: Option<BranchName>,
+    /// The name of the credential for the host of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
     /// Whether it is its owner's default project.
     pub is_default: bool,
     /// Whether the project accepts new tasks.
@@ -65,4 +96,28 @@ pub struct ProjectView {
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
+}
+
+/// What is known about the address of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RepositoryReport {
+    /// Whether it is the address of a repository that tasks could work on.
+    pub is_valid: bool,
+    /// Why it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// The repository as rules name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// Whether rules allow to clone it.
+    pub may_clone: bool,
+    /// Whether rules allow to push to it.
+    pub may_push: bool,
+    /// The rules that allow or deny it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleId>,
+    /// Whether it is the repository of the project.
+    pub is_of_project: bool,
+    /// Whether the project has a forge for it.
+    pub has_forge: bool,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use cynode_domain::estimate::WorkEstimate;
 use cynode_domain::agent::InstructionKind;
-use cynode_domain::git::TaskRepository;
+use cynode_domain::git::{TaskRepository, UseProjectRepository};
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::question::{Question, Reply};
 use cynode_domain::request::{
@@ -41,8 +41,12 @@ pub struct SubmitRequest {
     /// Whether the text is a project brief.
     #[serde(default)]
     pub is_brief: bool,
-    /// The repository to work on.
-    pub repository: TaskRepository,
+    /// The repository to work on; that of the project when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<TaskRepository>,
+    /// Which repository of a project to work on, and from which branch, in place of `repository`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_repository: Option<UseProjectRepository>,
     /// The project, by id or slug; the caller's default project when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Criterion;
-use cynode_domain::git::{ChangeSource, TaskRepository};
+use cynode_domain::git::{ChangeSource, TaskRepository, UseProjectRepository};
 use cynode_domain::ids::{JobId, ProfileId, ProjectId, RunId, TaskId};
 use cynode_domain::job::Limits;
 use cynode_domain::node_labels::NodeLabels;
@@ -81,6 +81,9 @@ pub struct CreateTask {
     /// The repository to work on. It is checked out into the workspace, and the changes are collected after each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,
+    /// Works on the repository of a project, in place of `repository`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_repository: Option<UseProjectRepository>,
     /// Tasks on the same repository whose newest collected changes are merged before the task starts, by id or name, in this
     /// order; at most 50. They do not have to be pushed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

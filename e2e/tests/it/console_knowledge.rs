@@ -16,7 +16,11 @@ use crate::system::System;
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_are_added_found_with_citations_and_deleted_in_the_console() {
     let system = System::new().await;
-    let body = CreateProject { display_name: "Harbour".to_owned(), description: String::new() };
+    let body = CreateProject {
+        display_name: "Harbour".to_owned(),
+        description: String::new(),
+        ..<_>::default()
+    };
     let project = system.client.project_create(&body).await.unwrap().id;
     let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
     open(&browser, &format!("#/projects/{project}/knowledge")).await;

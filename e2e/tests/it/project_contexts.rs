@@ -91,7 +91,11 @@ async fn a_model_describes_a_silent_project_once_for_each_tree_and_agents_are_to
     assert!(!Path::new("/tmp/never").exists());
 
     // Another project of the same user knows nothing of it.
-    let project = CreateProject { display_name: "Other".to_owned(), description: String::new() };
+    let project = CreateProject {
+        display_name: "Other".to_owned(),
+        description: String::new(),
+        ..<_>::default()
+    };
     let other = system.client.project_create(&project).await.unwrap();
     let view = plan_only(&system, &remote, "Add a fourth bell", Some(&other.id.to_string())).await;
     assert_eq!(view.architecture.as_deref(), Some(ARCHITECTURE));

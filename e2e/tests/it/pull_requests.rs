@@ -100,7 +100,7 @@ impl ForgeSystem {
     fn submission(&self) -> SubmitRequest {
         let mut body = submission(DARK_MODE, &self.remote);
         body.settings.deliver = DeliveryMode::PullRequest;
-        body.repository.branch = Some(BRANCH.parse().unwrap());
+        body.repository.as_mut().unwrap().branch = Some(BRANCH.parse().unwrap());
         body.name = Some("dark".to_owned());
         body
     }

@@ -72,8 +72,11 @@ impl Scenario {
         let expected = outcome(&remote, &calm);
 
         // In a project of its own, which remembers no answer and has read no tree.
-        let project =
-            CreateProject { display_name: "Stormy".to_owned(), description: String::new() };
+        let project = CreateProject {
+            display_name: "Stormy".to_owned(),
+            description: String::new(),
+            ..<_>::default()
+        };
         let project = system.client.project_create(&project).await.unwrap();
         body.project = Some(project.slug);
         body.name = Some("stormy".to_owned());

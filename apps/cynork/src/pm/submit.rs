@@ -17,7 +17,7 @@ use super::{follow, render};
 use crate::app::CliContext;
 use crate::failure::CliFailure;
 use crate::task::input::{InputPurpose, read_text};
-use crate::task::repository_args::resolve_repository;
+use crate::task::repository_args::{resolve_repository, use_project};
 
 /// The file whose text is a brief.
 const BRIEF: &str = "PROJECT-BRIEF.md";
@@ -46,10 +46,14 @@ pub struct SubmitArgs {
     /// Submit an issue of a forge that is set for the project (`cynork forge set`).
     #[arg(long, value_name = "URL", conflicts_with_all = ["file", "repo", "base", "branch", "kind", "scope"])]
     issue: Option<String>,
-    /// The git repository to work on: a URL, user@host:path, or a path on the worker node.
-    #[arg(long, value_name = "URL|PATH", required_unless_present = "issue")]
+    /// The git repository to work on: a URL, user@host:path, or a path on the worker node [default: that of the project].
+    #[arg(long, value_name = "URL|PATH")]
     repo: Option<String>,
-    /// The branch to start from [default: the repository's default branch].
+    /// Work on the repository of the project, or with =PROJECT on that of another one that you own or that is shared with
+    /// you.
+    #[arg(long, value_name = "PROJECT", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with_all = ["repo", "issue"])]
+    project_repo: Option<String>,
+    /// The branch to start from [default: that of the project, or the repository's default branch].
     #[arg(long, value_name = "BRANCH")]
     base: Option<BranchName>,
     /// The branch to deliver [default: cynode/ and the name of the request].
@@ -120,7 +124,13 @@ fn build_request(args: SubmitArgs) -> Result<SubmitRequest, CliFailure> {
     let (text, origin, reference) = read_input(&args)?;
     let is_brief = reference.as_deref().is_some_and(|path| path.ends_with(BRIEF));
     let settings = settings(&args)?;
-    let repository = resolve_repository(args.repo.unwrap_or_default(), args.base, args.branch)?;
+    let (repository, project_repository) = match args.repo {
+        Some(address) => (Some(resolve_repository(address, args.base, args.branch)?), None),
+        None => {
+            let project = args.project_repo.unwrap_or_default();
+            (None, Some(use_project(&project, args.base, args.branch)))
+        }
+    };
     Ok(SubmitRequest {
         text,
         origin: Some(origin),
@@ -128,6 +138,7 @@ fn build_request(args: SubmitArgs) -> Result<SubmitRequest, CliFailure> {
         labels: vec![],
         is_brief,
         repository,
+        project_repository,
         project: args.project,
         profile: args.profile,
         name: args.name,
@@ -235,10 +246,21 @@ mod tests {
     }
 
     #[test]
+    fn without_a_repository_the_work_is_on_that_of_the_project() {
+        let line = ["Add a toggle", "--project", "shop", "--base", "next"];
+        let (plain, other) = (build(&line).unwrap(), build(&["x", "--project-repo=site"]).unwrap());
+
+        assert_eq!((plain.repository, plain.project.as_deref()), (None, Some("shop")));
+        let wanted = plain.project_repository.unwrap();
+        assert_eq!((wanted.project, wanted.base_branch), (None, Some("next".parse().unwrap())));
+        assert_eq!(other.project_repository.unwrap().project.as_deref(), Some("site"));
+    }
+
+    #[test]
     fn what_cannot_be_submitted_is_said_before_anything_is_sent() {
         for line in [
-            &["Add a toggle"][..],
-            &["--repo", "/srv/app"],
+            &["--repo", "/srv/app"][..],
+            &["x", "--repo", "/srv/app", "--project-repo"],
             &["x", "--repo", "/srv/app", "--budget", "-1"],
             &["x", "--repo", "/srv/app", "--budget", "NaN"],
             &["x", "--repo", "/srv/app", "--scope", "huge"],

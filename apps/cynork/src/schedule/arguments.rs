@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::failure::CliFailure;
 use crate::task::input::{self, InputPurpose};
 use crate::task::limit_args::TaskLimitArgs;
-use crate::task::repository_args::resolve_repository;
+use crate::task::repository_args::{resolve_repository, use_project};
 use crate::task::span;
 
 /// When the schedule is due.
@@ -51,12 +51,12 @@ pub(super) struct SchedulePayloadArgs {
     #[arg(short, long, value_name = "FILE")]
     script: Option<PathBuf>,
     /// Work on a repository to submit when the schedule is due, as `cynork pm submit` does.
-    #[arg(long, value_name = "TEXT", requires = "repo")]
+    #[arg(long, value_name = "TEXT")]
     submit: Option<String>,
-    /// With --submit: the git repository to work on.
+    /// With --submit: the git repository to work on [default: that of the project].
     #[arg(long, value_name = "URL|PATH", requires = "submit")]
     repo: Option<String>,
-    /// With --submit: the branch to start from [default: the repository's default branch].
+    /// With --submit: the branch to start from [default: that of the project, or the repository's default branch].
     #[arg(long, value_name = "BRANCH", requires = "submit")]
     base: Option<BranchName>,
     /// The worker node to run the task on [default: chosen by the project manager].
@@ -146,9 +146,9 @@ impl SchedulePayloadArgs {
                           the project manager sets them for tasks it creates from --prompt";
                 return Err(CliFailure::Invalid(why.to_owned()));
             }
-            let request = match (self.submit, self.repo) {
-                (Some(text), Some(repo)) => Some(Box::new(submission(&text, repo, self.base)?)),
-                _ => None,
+            let request = match self.submit {
+                Some(text) => Some(Box::new(submission(&text, self.repo, self.base)?)),
+                None => None,
             };
             return Ok(SchedulePayloadRequest { prompt: self.prompt, task: None, request });
         }
@@ -162,11 +162,15 @@ impl SchedulePayloadArgs {
 
 fn submission(
     text: &str,
-    repo: String,
+    repo: Option<String>,
     base: Option<BranchName>,
 ) -> Result<SubmitRequest, CliFailure> {
-    let repository = resolve_repository(repo, base, None)?;
-    let body = json!({ "text": text, "repository": repository });
+    let body = match repo {
+        Some(repo) => {
+            json!({ "text": text, "repository": resolve_repository(repo, base, None)? })
+        }
+        None => json!({ "text": text, "project_repository": use_project("", base, None) }),
+    };
     serde_json::from_value(body)
         .map_err(|error| CliFailure::Invalid(format!("invalid request: {error}")))
 }

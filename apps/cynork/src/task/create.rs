@@ -151,6 +151,8 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
     let (input_mode, prompt, commands) = read_work(&args)?;
     let TaskCreateArgs { placement, mut repository, bounds, agent, .. } = args;
     let builds_on = std::mem::take(&mut repository.on);
+    let mark_conflicts = repository.mark_conflicts;
+    let (repository, project_repository) = repository.into_repository()?.into_fields();
     let mut task = CreateTask {
         input_mode,
         prompt,
@@ -163,8 +165,9 @@ fn build_request(args: TaskCreateArgs) -> Result<CreateTask, CliFailure> {
         expected_outputs: vec![],
         depends_on: placement.depends_on,
         attachments,
-        mark_conflicts: repository.mark_conflicts,
-        repository: repository.into_repository()?,
+        mark_conflicts,
+        repository,
+        project_repository,
         builds_on,
         limits: Limits::default(),
         retry_interrupted: false,
@@ -318,6 +321,24 @@ mod tests {
             });
             assert_eq!(serde_json::json!(repository), expected, "{work:?}");
         }
+    }
+
+    #[test]
+    fn a_task_uses_the_repository_of_its_project_or_of_another_one() {
+        let of = |options: &[&str]| {
+            let args = [&["--command", "x", "--project", "shop"], options].concat();
+            build_request(parse_args(&args).unwrap()).unwrap()
+        };
+
+        let own = of(&["--project-repo"]);
+        assert_eq!((own.repository, own.project.as_deref()), (None, Some("shop")));
+        assert_eq!(serde_json::json!(own.project_repository), serde_json::json!({}));
+        let other = of(&["--project-repo=site", "--base", "next", "--on", "one"]);
+        let expected = serde_json::json!({ "project": "site", "base_branch": "next" });
+        assert_eq!(serde_json::json!(other.project_repository), expected);
+        assert!(of(&[]).project_repository.is_none());
+        let both = ["--command", "x", "--project-repo", "--repo", "/srv/app"];
+        assert_eq!(parse_args(&both).unwrap_err().exit_code(), 2);
     }
 
     #[test]

@@ -2,27 +2,32 @@
 
 use std::path::Path;
 
-use clap::Args;
-use cynode_domain::git::{BranchName, RepositoryUrl, TaskRepository};
+use clap::{ArgGroup, Args};
+use cynode_domain::git::{BranchName, RepositoryUrl, TaskRepository, UseProjectRepository};
 
 use crate::failure::CliFailure;
 
 /// The repository, and the branches.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("repository").args(["repo", "project_repo"])))]
 pub(crate) struct TaskRepositoryArgs {
     /// The git repository to work on: a URL, user@host:path, or a path on the worker node. Its changes are collected
     /// after each step; see `cynork task diff`.
     #[arg(long, value_name = "URL|PATH")]
     repo: Option<String>,
-    /// The branch to start from [default: the repository's default branch].
-    #[arg(long, value_name = "BRANCH", requires = "repo")]
+    /// Work on the repository of the task's project; with =PROJECT, of another project that you own or that is shared with
+    /// you.
+    #[arg(long, value_name = "PROJECT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    project_repo: Option<String>,
+    /// The branch to start from [default: that of the project, or the repository's default branch].
+    #[arg(long, value_name = "BRANCH", requires = "repository")]
     base: Option<BranchName>,
     /// The branch for the changes [default: cynode/ and the name of the task].
-    #[arg(long, value_name = "BRANCH", requires = "repo")]
+    #[arg(long, value_name = "BRANCH", requires = "repository")]
     branch: Option<BranchName>,
     /// A task on the same repository to build on, by name or id: its newest changes are merged before the task starts;
     /// repeatable, up to 50.
-    #[arg(long, value_name = "TASK", requires = "repo")]
+    #[arg(long, value_name = "TASK", requires = "repository")]
     pub(super) on: Vec<String>,
     /// Start with conflict markers in the files where the tasks of --on conflict [default: the task fails].
     #[arg(long, requires = "on")]
@@ -30,10 +35,45 @@ pub(crate) struct TaskRepositoryArgs {
 }
 
 impl TaskRepositoryArgs {
-    pub(super) fn into_repository(self) -> Result<Option<TaskRepository>, CliFailure> {
-        let Some(address) = self.repo else { return Ok(None) };
-        resolve_repository(address, self.base, self.branch).map(Some)
+    pub(super) fn into_repository(self) -> Result<RepositoryArg, CliFailure> {
+        match (self.repo, self.project_repo) {
+            (Some(address), _) => {
+                resolve_repository(address, self.base, self.branch).map(RepositoryArg::Named)
+            }
+            (None, Some(project)) => {
+                Ok(RepositoryArg::OfProject(use_project(&project, self.base, self.branch)))
+            }
+            (None, None) => Ok(RepositoryArg::Absent),
+        }
     }
+}
+
+/// The repository that a command line asks for.
+pub(super) enum RepositoryArg {
+    Absent,
+    Named(TaskRepository),
+    OfProject(UseProjectRepository),
+}
+
+impl RepositoryArg {
+    /// The fields `repository` and `project_repository` of a request.
+    pub(super) fn into_fields(self) -> (Option<TaskRepository>, Option<UseProjectRepository>) {
+        match self {
+            Self::Absent => (None, None),
+            Self::Named(repository) => (Some(repository), None),
+            Self::OfProject(wanted) => (None, Some(wanted)),
+        }
+    }
+}
+
+/// Asks for the repository of a project; an empty name is the project of the work itself.
+pub(crate) fn use_project(
+    project: &str,
+    base_branch: Option<BranchName>,
+    branch: Option<BranchName>,
+) -> UseProjectRepository {
+    let project = (!project.is_empty()).then(|| project.to_owned());
+    UseProjectRepository { project, base_branch, branch }
 }
 
 /// The repository at an address of the command line.
@@ -44,11 +84,11 @@ pub(crate) fn resolve_repository(
 ) -> Result<TaskRepository, CliFailure> {
     let url = RepositoryUrl::try_from(absolute_address(address)?)
         .map_err(|error| CliFailure::Invalid(format!("--repo: {error}")))?;
-    Ok(TaskRepository { url, base_branch, branch, commit_subject: None })
+    Ok(TaskRepository { url, base_branch, branch, commit_subject: None, credential: None })
 }
 
 /// Makes a relative path absolute. The worker node has another working directory.
-fn absolute_address(address: String) -> Result<String, CliFailure> {
+pub(crate) fn absolute_address(address: String) -> Result<String, CliFailure> {
     let is_path = address.starts_with('.') || !address.contains(':');
     if address.is_empty() || address.starts_with(['/', '-']) || !is_path {
         return Ok(address);
@@ -70,12 +110,13 @@ mod tests {
         let repo = Some(address.to_owned());
         let args = TaskRepositoryArgs {
             repo,
+            project_repo: None,
             base: None,
             branch: None,
             on: vec![],
             mark_conflicts: false,
         };
-        args.into_repository()
+        args.into_repository().map(|repository| repository.into_fields().0)
     }
 
     #[test]

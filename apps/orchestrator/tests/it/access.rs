@@ -21,7 +21,7 @@ const OF_OPENAI: [&str; 4] =
 const OF_ANTHROPIC: &str = "/v1/egress/messages";
 
 fn project(name: &str) -> CreateProject {
-    CreateProject { display_name: name.to_owned(), description: String::new() }
+    CreateProject { display_name: name.to_owned(), description: String::new(), ..<_>::default() }
 }
 
 pub(crate) async fn users_cannot_see_what_belongs_to_each_other(harness: OrchestratorHarness) {

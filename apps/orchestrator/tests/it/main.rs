@@ -50,9 +50,11 @@ mod payloads;
 mod preferences;
 mod profile_isolation;
 mod project_excerpts;
+mod project_repositories;
 mod pushes;
 mod reports;
 mod repositories;
+mod repository_rules;
 mod request_limits;
 mod request_lists;
 mod request_tools;
@@ -476,6 +478,18 @@ on_both_engines! {
         a_push_is_a_task_whose_node_gets_the_commits_and_nothing_else,
         findings_forbid_a_push_or_make_it_wait_for_a_person,
         agents_request_pushes_only_where_a_rule_allows_it_and_people_approve_them,
+    }
+    project_repositories {
+        tasks_and_requests_use_the_repository_of_their_project,
+        a_repeated_request_returns_its_task_after_the_repository_of_the_project_changed,
+        members_of_a_shared_project_use_its_repository_and_do_not_change_it,
+        a_job_leases_the_credential_that_its_project_names_and_no_other_one,
+        tools_use_the_repository_of_a_project,
+    }
+    repository_rules {
+        a_rule_allows_clone_and_denies_push_on_one_host,
+        a_denied_clone_creates_no_task_and_no_request_and_starts_no_job,
+        without_the_default_rules_repositories_need_one,
     }
     request_lists {
         lists_of_requests_are_filtered_by_status_phase_text_and_owner,

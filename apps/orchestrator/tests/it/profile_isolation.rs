@@ -30,7 +30,11 @@ async fn add_profile(admin: &Client, project: ProjectId, name: &str) -> ProfileI
 }
 
 async fn add_project(admin: &Client, name: &str) -> ProjectId {
-    let body = CreateProject { display_name: name.to_owned(), description: String::new() };
+    let body = CreateProject {
+        display_name: name.to_owned(),
+        description: String::new(),
+        ..<_>::default()
+    };
     admin.project_create(&body).await.unwrap().id
 }
 

@@ -273,7 +273,11 @@ pub(crate) async fn agents_of_one_project_at_their_limit_leave_places_to_another
     let ada = harness.user("ada").await;
     let mut tokens = vec![];
     for name in ["Busy", "Quiet"] {
-        let new = CreateProject { display_name: name.to_owned(), description: String::new() };
+        let new = CreateProject {
+            display_name: name.to_owned(),
+            description: String::new(),
+            ..<_>::default()
+        };
         let project = ada.project_create(&new).await.unwrap().id;
         tokens.push([issue(&ada, Some(project)).await, issue(&ada, Some(project)).await]);
     }
@@ -374,7 +378,11 @@ pub(crate) async fn rates_are_off_unless_configured_and_then_hold_for_each_user_
     let eve = harness.client(harness.sign_in("eve", PASSWORD).await.unwrap().access_token);
     let mut agents = vec![];
     for name in ["Busy", "Quiet"] {
-        let new = CreateProject { display_name: name.to_owned(), description: String::new() };
+        let new = CreateProject {
+            display_name: name.to_owned(),
+            description: String::new(),
+            ..<_>::default()
+        };
         let project = eve.project_create(&new).await.unwrap().id;
         agents.push(Mcp::at(&harness.url(), &issue(&eve, Some(project)).await));
     }

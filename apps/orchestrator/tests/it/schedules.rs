@@ -84,7 +84,11 @@ pub(crate) async fn agents_reach_the_schedules_of_their_own_project_only(
     harness: OrchestratorHarness,
 ) {
     let admin = harness.admin();
-    let project = CreateProject { display_name: "Engine".to_owned(), description: String::new() };
+    let project = CreateProject {
+        display_name: "Engine".to_owned(),
+        description: String::new(),
+        ..<_>::default()
+    };
     let project = admin.project_create(&project).await.unwrap().id;
     let of = async |agent, project_id, task_id| {
         let binding = BindingView { project_id, task_id, ..BindingView::default() };

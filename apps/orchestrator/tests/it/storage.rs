@@ -225,6 +225,7 @@ pub(crate) async fn attachments_beyond_a_limit_create_no_task(harness: Orchestra
     let project = cynode_wire::projects::CreateProject {
         display_name: "Attic".to_owned(),
         description: String::new(),
+        ..<_>::default()
     };
     ada.project_create(&project).await.unwrap();
     let with = |project: Option<&str>, name: &str| {

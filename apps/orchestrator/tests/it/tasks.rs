@@ -131,6 +131,7 @@ pub(crate) async fn an_inactive_project_takes_no_tasks(harness: OrchestratorHarn
     let body = cynode_wire::projects::CreateProject {
         display_name: "Attic".to_owned(),
         description: String::new(),
+        ..<_>::default()
     };
     admin.project_create(&body).await.unwrap();
     let in_attic = task_request(json!({ "project": "attic" }));

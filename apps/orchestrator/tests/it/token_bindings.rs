@@ -23,7 +23,11 @@ struct Work {
 
 impl Work {
     async fn begin(harness: &OrchestratorHarness, owner: &Client, project: &str) -> Self {
-        let new = CreateProject { display_name: project.to_owned(), description: String::new() };
+        let new = CreateProject {
+            display_name: project.to_owned(),
+            description: String::new(),
+            ..<_>::default()
+        };
         let project = owner.project_create(&new).await.unwrap().id;
         let task =
             owner.task_create(&task_request(json!({ "project": project }))).await.unwrap().id;

@@ -38,7 +38,7 @@ pub(super) async fn submit(
         project_id: None,
         profile: None,
         text: text.to_owned(),
-        repository,
+        repository: Some(repository),
         name: None,
         kind: None,
         scope: None,

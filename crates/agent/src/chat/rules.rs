@@ -267,7 +267,11 @@ async fn create_project(
     tools: &ReportedTools<'_>,
     name: &str,
 ) -> Result<String, HandoffAgentError> {
-    let project = CreateProject { display_name: name.to_owned(), description: String::new() };
+    let project = CreateProject {
+        display_name: name.to_owned(),
+        description: String::new(),
+        ..<_>::default()
+    };
     let made: ProjectView = tools.call(&DbProjectCreate(project), "created a project").await?;
     Ok(format!("I created the project {} (id {}).\n", render::inline_code(&made.slug), made.id))
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commit_subject::MAX_SUBJECT_CHARS;
 use super::names::MAX_BRANCH_BYTES;
+use super::project_repository::MAX_CREDENTIAL_NAME_CHARS;
 use super::repository_url::MAX_URL_BYTES;
 use super::{BranchName, CommitSubject, RepositoryUrl};
 
@@ -31,4 +32,9 @@ pub struct TaskRepository {
     #[schemars(with = "Option<String>", length(min = 1, max = MAX_SUBJECT_CHARS))]
     #[schema(value_type = Option<String>)]
     pub commit_subject: Option<CommitSubject>,
+    /// The name of the credential for its host, among those that the user of the task may use; never its value. The user's
+    /// first one when absent.
+    #[schemars(length(min = 1, max = MAX_CREDENTIAL_NAME_CHARS))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
 }

@@ -55,6 +55,7 @@ const USER: &[&str] = &[
     "web.*",
     "api.call",
     "git.diff",
+    "git.repo.validate",
     "git.*",
     "help.*",
     "skills.*",
@@ -83,6 +84,7 @@ const PM: &[&str] = &[
     "web.search",
     "api.call",
     "git.diff",
+    "git.repo.validate",
     "git.*",
     "help.*",
     "skills.*",
@@ -174,7 +176,7 @@ const SANDBOX: &[&str] = &[
 ];
 
 /// Excluded from the rules of a new installation: tools that reach outside it. Network access is an
-/// administrator's decision. `git.diff` reads what is stored, and has a pattern of its own.
+/// administrator's decision. `git.diff` and `git.repo.validate` read what is stored, and have patterns of their own.
 const OUTBOUND: &[&str] = &[
     "web.*",
     "web.fetch",
@@ -306,6 +308,20 @@ mod tests {
         for caller in Principal::ALL {
             let is_seeded = seeded_patterns(*caller).any(|it| matches_glob(it, "git.diff"));
             assert_eq!(is_seeded, *caller != Principal::SANDBOX, "{caller}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_repositories_are_validated_by_users_and_project_managers() {
+        for caller in Principal::ALL {
+            let may = matches!(caller, Principal::User | Principal::Agent(AgentType::Pm));
+            for tool in ["git.repo.validate", "git.pr.create"] {
+                assert_eq!(is_allowlisted(*caller, tool), may, "{caller} {tool}");
+            }
+            let mut seeded = seeded_patterns(*caller);
+            assert_eq!(seeded.any(|it| matches_glob(it, "git.repo.validate")), may, "{caller}");
+            let mut seeded = seeded_patterns(*caller);
+            assert!(!seeded.any(|it| matches_glob(it, "git.pr.create")), "{caller}");
         }
     }
 

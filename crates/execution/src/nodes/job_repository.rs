@@ -1,6 +1,6 @@
 //! The repository of a job, for the credential that its node leases.
 
-use cynode_domain::git::RepositoryUrl;
+use cynode_domain::git::{RepositoryUrl, TaskRepository};
 use cynode_domain::ids::{JobId, TaskId, UserId};
 use cynode_resources::NodeCaller;
 
@@ -13,6 +13,8 @@ pub struct JobRepository {
     pub task: TaskId,
     pub user: UserId,
     pub url: RepositoryUrl,
+    /// The name of the credential, if the task names one.
+    pub credential: Option<String>,
 }
 
 impl NodeService {
@@ -37,7 +39,8 @@ impl NodeService {
                         let fault = format!("the task of job {job} has no repository");
                         return Err(NodeError::Invalid(vec![fault]));
                     };
-                    Ok(JobRepository { task: task.spec.id, user, url: repository.url })
+                    let TaskRepository { url, credential, .. } = repository;
+                    Ok(JobRepository { task: task.spec.id, user, url, credential })
                 })
             })
             .await

@@ -38,7 +38,7 @@ impl TaskService {
             max_attempts: Some(1),
             ..CreateTask::default()
         };
-        let mut new = self.prepare_creation(caller, Trigger::Api, None, request).await?;
+        let mut new = self.prepare_creation(caller, Trigger::Api, None, request, None).await?;
         new.is_canary = true;
         self.insert_creation(new).await
     }

@@ -1,6 +1,6 @@
 //! The changes of other tasks that a new task builds on.
 
-use cynode_domain::git::{ChangeSource, Transport};
+use cynode_domain::git::{ChangeSource, TaskRepository, Transport};
 use cynode_domain::ids::{NodeId, TaskId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_resources::Caller;
@@ -27,6 +27,7 @@ impl TaskService {
         &self,
         caller: &Caller,
         request: &CreateTask,
+        repository: Option<&TaskRepository>,
     ) -> Result<ResolvedSources, TaskError> {
         let mut sources = ResolvedSources::default();
         if request.builds_on.is_empty() || self.is_repeated(caller, request).await? {
@@ -38,7 +39,7 @@ impl TaskService {
             self.require_own(caller, &name.into()).await?;
             let diff = artifacts.diff(caller, &name.into(), DiffScope::Own, 0).await;
             let diff = diff.map_err(to_task_error)?;
-            check_source(name, &diff, request)?;
+            check_source(name, &diff, repository)?;
             let source = self.get(caller, &name.into()).await?.id;
             if diff.changes.url.transport() == Transport::Local && sources.node.is_none() {
                 sources.node = self.node_of_task(source).await?;
@@ -58,7 +59,7 @@ impl TaskService {
     }
 
     /// Rejects a task that is only shared with the caller: its changes are no input for other tasks.
-    pub(super) async fn require_own(
+    pub async fn require_own(
         &self,
         caller: &Caller,
         task: &NameOrId<TaskId>,
@@ -78,7 +79,11 @@ impl TaskService {
         node.await
     }
 
-    async fn is_repeated(&self, caller: &Caller, request: &CreateTask) -> Result<bool, TaskError> {
+    pub(super) async fn is_repeated(
+        &self,
+        caller: &Caller,
+        request: &CreateTask,
+    ) -> Result<bool, TaskError> {
         let (user, Some(key)) = (caller.user, request.idempotency_key.clone()) else {
             return Ok(false);
         };
@@ -95,14 +100,19 @@ pub(super) fn validate_builds_on(request: &CreateTask) -> Option<String> {
     if count > MAX_BUILDS_ON {
         return Some(format!("builds_on has {count} entries; allowed are {MAX_BUILDS_ON}"));
     }
-    (count > 0 && request.repository.is_none())
+    let has_repository = request.repository.is_some() || request.project_repository.is_some();
+    (count > 0 && !has_repository)
         .then(|| "builds_on needs a repository: name the one that its tasks work on".to_owned())
 }
 
-fn check_source(name: &str, diff: &TaskDiffView, request: &CreateTask) -> Result<(), TaskError> {
+fn check_source(
+    name: &str,
+    diff: &TaskDiffView,
+    repository: Option<&TaskRepository>,
+) -> Result<(), TaskError> {
     let name: String = name.chars().take(100).collect();
     let url = &diff.changes.url;
-    if request.repository.as_ref().is_none_or(|wanted| wanted.url != *url) {
+    if repository.is_none_or(|wanted| wanted.url != *url) {
         let fault = format!(
             "builds_on: task \"{name}\" works on another repository, {url}: name this one, or leave the task out"
         );

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::{ScheduleRunId, TaskId};
+use cynode_domain::policy::repository_access::RepositoryAction;
 use cynode_domain::start::Trigger;
 use cynode_store::Tx;
 use cynode_wire::tasks::{CreateTask, TaskView};
@@ -57,7 +58,9 @@ impl TaskService {
     ) -> Result<Vec<TaskView>, TaskError> {
         let mut all = vec![];
         for request in requests {
-            all.push(self.prepare_creation(caller, Trigger::Schedule, Some(run), request).await?);
+            let prepared =
+                self.prepare_creation(caller, Trigger::Schedule, Some(run), request, None);
+            all.push(prepared.await?);
         }
         let (caller, hashes) =
             (caller.clone(), all.iter().flat_map(TaskCreation::hashes).collect());
@@ -77,8 +80,8 @@ impl TaskService {
         hook: Option<Arc<dyn CreationHook>>,
     ) -> Result<TaskView, TaskError> {
         let trigger = if hook.is_some() { Trigger::Request } else { Trigger::Api };
-        let new = self.prepare_creation(caller, trigger, None, request).await?;
-        self.insert_creation(TaskCreation { push: Some(order), hook, ..new }).await
+        let new = self.prepare_creation(caller, trigger, None, request, Some(order)).await?;
+        self.insert_creation(TaskCreation { hook, ..new }).await
     }
 
     async fn create_task(
@@ -88,7 +91,7 @@ impl TaskService {
         schedule_run: Option<ScheduleRunId>,
         request: CreateTask,
     ) -> Result<TaskView, TaskError> {
-        let new = self.prepare_creation(caller, trigger, schedule_run, request).await?;
+        let new = self.prepare_creation(caller, trigger, schedule_run, request, None).await?;
         self.insert_creation(new).await
     }
 
@@ -116,6 +119,7 @@ impl TaskService {
         trigger: Trigger,
         schedule_run: Option<ScheduleRunId>,
         request: CreateTask,
+        push: Option<PushOrder>,
     ) -> Result<TaskCreation, TaskError> {
         let mut request = request.redact_secrets();
         request.limits = request.limits.with_defaults_below(&self.job_ceiling);
@@ -126,7 +130,9 @@ impl TaskService {
         if !faults.is_empty() {
             return Err(TaskError::Invalid(faults));
         }
-        let sources = self.resolve_sources(caller, &request).await?;
+        let action = push.as_ref().map_or(RepositoryAction::Clone, |_| RepositoryAction::Push);
+        let repository = self.resolve_repository(caller, &request, action).await?;
+        let sources = self.resolve_sources(caller, &request, repository.as_ref()).await?;
         let id = TaskId::generate();
         let attachments = self.stage_attachments(id, &request.attachments).await?;
         Ok(TaskCreation {
@@ -139,8 +145,9 @@ impl TaskService {
             storage_limits: self.storage_limits,
             now: self.clock.now(),
             request,
+            repository,
             sources,
-            push: None,
+            push,
             is_canary: false,
             hook: None,
         })

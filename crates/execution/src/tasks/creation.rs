@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cynode_domain::git::BranchName;
 use cynode_domain::git::PushOrder;
+use cynode_domain::git::TaskRepository;
 use cynode_domain::ids::{NodeId, ProfileId, ProjectId, ScheduleRunId, TaskId, UserId};
 use cynode_domain::name::Slug;
 use cynode_domain::name_or_id::NameOrId;
@@ -47,6 +48,8 @@ pub(super) struct TaskCreation {
     pub(super) storage_limits: StorageLimits,
     pub(super) now: chrono::DateTime<chrono::Utc>,
     pub(super) request: CreateTask,
+    /// The repository that the request names, or that of the project it asks for.
+    pub(super) repository: Option<TaskRepository>,
     pub(super) sources: ResolvedSources,
     /// The push that the task is.
     pub(super) push: Option<PushOrder>,
@@ -132,7 +135,7 @@ impl TaskCreation {
     /// Names the branch of the task's changes after the task, unless the request names one.
     fn name_branch(&self, task: &mut NewTask) {
         let Some(repository) = &mut task.options.repository else { return };
-        let requested = self.request.repository.as_ref();
+        let requested = self.repository.as_ref();
         repository.branch = requested
             .and_then(|requested| requested.branch.clone())
             .or_else(|| default_branch(&task.name));
@@ -200,7 +203,7 @@ impl TaskCreation {
                 },
                 node_labels: request.node_labels.clone(),
                 image: self.check_image(tx).await?,
-                repository: request.repository.clone(),
+                repository: self.repository.clone(),
                 builds_on: self.sources.changes.clone(),
                 mark_conflicts: request.mark_conflicts,
                 push: self.push.clone(),

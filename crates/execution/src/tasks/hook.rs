@@ -39,7 +39,8 @@ impl TaskService {
         request: CreateTask,
         hook: Arc<dyn CreationHook>,
     ) -> Result<TaskView, TaskError> {
-        let mut new = self.prepare_creation(caller, Trigger::Request, None, request).await?;
+        let prepared = self.prepare_creation(caller, Trigger::Request, None, request, None);
+        let mut new = prepared.await?;
         new.hook = Some(hook);
         self.insert_creation(new).await
     }

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::criteria::Criterion;
+use cynode_domain::git::credential_name_fault;
 use cynode_domain::ids::TaskId;
 use cynode_domain::image_name::check_image_name;
 use cynode_domain::name::Slug;
@@ -15,6 +16,7 @@ use cynode_wire::tasks::{
 
 use super::agent::validate_agent;
 use super::builds_on::validate_builds_on;
+use super::repository::validate_repository;
 use crate::artifacts::validate_artifact_path;
 
 const MAX_SCRIPT_BYTES: usize = 256 * 1024;
@@ -52,6 +54,9 @@ pub fn validate_task_request(request: &CreateTask) -> Vec<String> {
     }
     faults.extend(validate_agent(request));
     faults.extend(validate_builds_on(request));
+    faults.extend(validate_repository(request));
+    let credential = request.repository.as_ref().and_then(|it| it.credential.as_deref());
+    faults.extend(credential.and_then(credential_name_fault));
     faults.extend(validate_placement(request));
     let image = request.image.as_deref().map(check_image_name);
     faults.extend(image.and_then(|checked| Some(checked.err()?.to_string())));

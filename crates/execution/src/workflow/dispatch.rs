@@ -6,6 +6,7 @@ use cynode_domain::agent_profile::AgentSelection;
 use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
+use cynode_domain::policy::repository_access::RepositoryAction;
 use cynode_runtime::failpoint;
 use cynode_store::{Task, Tx};
 use cynode_wire::agent_profiles::AgentAssignment;
@@ -17,6 +18,7 @@ use super::check::CHECK_FACTOR;
 use super::job_creation::{CreatedJob, EXEC_STEP, NewJobSpec, create_job};
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, check_lease, job_view, load_task};
 use crate::nodes::{AssignmentPass, assign_agent, describe_deleted_profile};
+use cynode_resources::RepositoryCheck;
 use cynode_resources::signals::Topic;
 
 impl WorkflowService {
@@ -25,7 +27,11 @@ impl WorkflowService {
         failpoint::hit("dispatch_arrived", "dispatch_step");
         let placing = self.placer.assignment_pass();
         let made =
-            self.store.write(move |tx| Box::pin(create_step_job(tx, request, placing))).await?;
+            self.store.write(move |tx| Box::pin(create_step_job(tx, request, placing))).await;
+        if let Err(WorkflowError::RepositoryDenied(denial)) = &made {
+            denial.record(&self.store, self.clock.now()).await?;
+        }
+        let made = made?;
         failpoint::hit("dispatch_committed", "dispatch_step");
         self.placer.ask(made.awaiting_placement);
         self.signals.send(Topic::Jobs);
@@ -81,6 +87,7 @@ async fn create_step_job(
     let lease = check_lease(tx, request.lease).await?;
     let task = load_task(tx, lease.task).await?;
     let (run, limits) = (lease.run, task.spec.options.limits);
+    check_repository(tx, &task, (run, step_index, attempt)).await?;
     let action = with_criteria(request.step, &task);
     let agent = match (&action, &task.spec.options.agent) {
         (Action::Agent { .. }, Some(selection)) => match load_agent(tx, selection).await {
@@ -97,6 +104,28 @@ async fn create_step_job(
     let made = create_job(tx, &task, spec, placing).await?;
     failpoint::hit("dispatch_written", "dispatch_step");
     Ok(made)
+}
+
+/// Rejects a new job whose clone or push a rule denies now: the rules may have changed since the task was created, or while a
+/// push waited for its approval.
+async fn check_repository(
+    tx: &mut Tx,
+    task: &Task,
+    (run, step_index, attempt): (RunId, u32, u32),
+) -> Result<(), WorkflowError> {
+    let options = &task.spec.options;
+    let Some(repository) = &options.repository else { return Ok(()) };
+    let action = options.push.as_ref().map_or(RepositoryAction::Clone, |_| RepositoryAction::Push);
+    let check = RepositoryCheck {
+        action,
+        url: repository.url.clone(),
+        user: task.spec.created_by,
+        project: Some(task.spec.project),
+        task: Some(task.spec.id),
+    };
+    let Some(denial) = check.find_denial(tx).await? else { return Ok(()) };
+    // A repeated request returns the job that was created before.
+    if has_job(tx, run, step_index, attempt).await? { Ok(()) } else { Err(denial.into()) }
 }
 
 /// The agent of a new job, as its profile is now.

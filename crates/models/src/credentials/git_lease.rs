@@ -41,7 +41,18 @@ impl CredentialManager {
             })
             .await?;
         rows.retain(|row| row.kind == kind);
-        let Some(row) = self.select_row(&rows, &provider, user, &groups) else { return Ok(None) };
+        if let Some(name) = &repository.credential {
+            rows.retain(|row| row.name == *name);
+        }
+        let Some(row) = self.select_row(&rows, &provider, user, &groups) else {
+            return match &repository.credential {
+                None => Ok(None),
+                // Another credential is not used instead: it may have more rights.
+                Some(name) => Err(CredentialError::Invalid(format!(
+                    "the user of the task has no {kind} \"{name}\" for {provider}: set it with `cynork creds set {provider} --name {name} --type {kind}`"
+                ))),
+            };
+        };
         let lease = self.open_lease(row)?;
         let change = AccessChange {
             by: Some(user),

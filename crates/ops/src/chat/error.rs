@@ -144,9 +144,9 @@ impl From<ProjectError> for ChatError {
         match error {
             ProjectError::NotFound(project) => Self::UnknownProject(project),
             ProjectError::Store(error) => Self::Store(error),
-            error @ (ProjectError::Invalid(_) | ProjectError::Page(_)) => {
-                Self::Invalid { message: error.to_string(), param: None }
-            }
+            error @ (ProjectError::Invalid(_)
+            | ProjectError::NoRepository(_)
+            | ProjectError::Page(_)) => Self::Invalid { message: error.to_string(), param: None },
         }
     }
 }

@@ -70,7 +70,7 @@ impl Team {
     async fn project(&self, owner: &Caller) -> ProjectId {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let display_name = format!("Project {number}");
-        let request = CreateProject { display_name, description: String::new() };
+        let request = CreateProject { display_name, description: String::new(), ..<_>::default() };
         self.projects.create(owner, request).await.unwrap().id
     }
 

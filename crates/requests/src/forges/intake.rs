@@ -61,12 +61,8 @@ impl RequestService {
                 .cloned()
                 .collect(),
             is_brief: false,
-            repository: TaskRepository {
-                url: row.repository.clone(),
-                base_branch: row.settings.base_branch.clone(),
-                branch: None,
-                commit_subject: None,
-            },
+            repository: Some(self.issue_repository(row).await?),
+            project_repository: None,
             project: Some(row.project.to_string()),
             profile: None,
             name: body.name,
@@ -81,6 +77,27 @@ impl RequestService {
             self.comment_on_issue(connection, issue.number, &view).await;
         }
         Ok(view)
+    }
+
+    /// The repository of the forge, with the branch and the credential of the project if it is that of the project.
+    async fn issue_repository(&self, row: &ProjectForge) -> Result<TaskRepository, RequestError> {
+        let (project, url) = (row.project, row.repository.clone());
+        let of_project = self.store.read(move |tx| {
+            Box::pin(async move {
+                let project = tx.project_get(project).await?;
+                let repository = project.and_then(|project| project.repository);
+                Ok::<_, RequestError>(repository.filter(|repository| repository.url == url))
+            })
+        });
+        let of_project = of_project.await?;
+        let default_branch = of_project.as_ref().and_then(|it| it.default_branch.clone());
+        Ok(TaskRepository {
+            url: row.repository.clone(),
+            base_branch: row.settings.base_branch.clone().or(default_branch),
+            branch: None,
+            commit_subject: None,
+            credential: of_project.and_then(|repository| repository.credential),
+        })
     }
 
     /// Says once on the issue that it was accepted. The request does not depend on it.

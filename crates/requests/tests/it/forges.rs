@@ -17,7 +17,7 @@ use cynode_requests::RequestError;
 use cynode_runtime::clock::Clock as _;
 use cynode_store::{ProjectForge, StoredRule};
 use cynode_wire::credentials::GivenSecret;
-use cynode_wire::forges::{ForgeView, SetForge};
+use cynode_wire::forges::{ForgeView, OpenPullRequest, SetForge};
 use cynode_wire::requests::RequestView;
 
 use crate::world::{ChildEnd, RequestFixture, URL, patch, review, submission};
@@ -102,7 +102,7 @@ fn pull_request() -> RequestSettings {
 async fn until_pushed(world: &RequestFixture) -> RequestView {
     world.add_provider().await;
     let mut body = submission(pull_request());
-    body.repository.branch = Some(BRANCH.parse().unwrap());
+    body.repository.as_mut().unwrap().branch = Some(BRANCH.parse().unwrap());
     let view = world.requests.submit(&world.bob, body).await.unwrap();
     world.advance().await;
     world.end_context(view.id).await;
@@ -327,4 +327,38 @@ async fn a_missing_permission_asks_at_once_and_an_outage_does_not() {
     world.answer(&view, Reply::Retry {}).await;
     assert_eq!(world.get(&view).await.phase, RequestPhase::InReview);
     assert_eq!(server.pull_requests(PATH).len(), 1);
+}
+
+#[tokio::test]
+async fn a_pull_request_for_the_branch_of_a_task_is_a_draft_and_is_opened_once() {
+    let world = RequestFixture::sqlite().await;
+    let server = start_forge(ScriptedForgeApi::Gitea);
+    let forge = set_forge(&world, &server, ForgeApiKind::Gitea).await;
+    let repository = serde_json::json!({ "url": URL, "branch": BRANCH });
+    let body = serde_json::json!({ "prompt": "mend it", "repository": repository });
+    let task = serde_json::from_value(body).unwrap();
+    let task = world.tasks.create(&world.bob, task).await.unwrap().id;
+    let open = async |caller: &cynode_resources::Caller, title: &str| {
+        let request = OpenPullRequest {
+            title: title.to_owned(),
+            body: "```\nFixes #1, @everyone".to_owned(),
+        };
+        world.requests.open_pull_request(caller, task, request).await
+    };
+
+    let error = open(&world.bob, "Mend it").await.unwrap_err();
+    assert!(matches!(error, RequestError::NoPullRequestRule { .. }), "{error:?}");
+    allow(&world, &forge).await;
+    let mut stranger = world.bob.clone();
+    stranger.user = cynode_domain::ids::UserId::generate();
+    assert!(open(&stranger, "Mend it").await.is_err(), "the task is another user's");
+    assert!(open(&world.bob, "two\nlines").await.is_err());
+    let first = open(&world.bob, "Mend it").await.unwrap();
+    let again = open(&world.bob, "Mend it").await.unwrap();
+
+    assert!(first.is_new && first.is_draft && !again.is_new, "{first:?} {again:?}");
+    assert_eq!(first.number, again.number);
+    let pulls = server.pull_requests(PATH);
+    assert_eq!((pulls.len(), pulls[0].head.as_str(), pulls[0].is_draft), (1, BRANCH, true));
+    assert!(pulls[0].body.contains("````text\n"), "its text is in a fence: {}", pulls[0].body);
 }

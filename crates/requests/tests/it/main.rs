@@ -9,6 +9,7 @@ mod injections;
 mod intake;
 mod memory;
 mod plans;
+mod repository_rules;
 mod steps;
 mod unit_agents;
 mod world;

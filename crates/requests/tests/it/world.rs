@@ -20,6 +20,7 @@ use cynode_execution::tasks::TaskService;
 use cynode_models::credentials::CredentialManager;
 use cynode_models::egress::Egress;
 use cynode_requests::{ForgeService, RequestDriver, RequestError, RequestService};
+use cynode_resources::rules::seed_rules;
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::{Accounts, BlobStore, Caller, ClientAddress, Signals, Store};
 use cynode_runs::RunOperations;
@@ -135,6 +136,9 @@ impl RequestFixture {
         let bob =
             accounts.user_create(&admin, bob, &ClientAddress("here".to_owned())).await.unwrap();
         let bob = Caller::on_behalf_of(bob.id, bob.handle, false);
+        let now = shared.now();
+        let seeded = store.write(move |tx| Box::pin(async move { seed_rules(tx, now).await }));
+        assert!(seeded.await.unwrap());
         let blobs = BlobStore::new(data.path().join("blobs"));
         let parts = || (store.clone(), shared.clone(), signals.clone());
         let key = data.path().join("credentials.key");
@@ -221,6 +225,7 @@ impl RequestFixture {
             group: None,
             is_default: false,
             is_active: true,
+            repository: None,
             created_at: now,
             updated_at: now,
         };

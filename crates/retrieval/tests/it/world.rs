@@ -69,6 +69,7 @@ impl KnowledgeWorld {
             group: None,
             is_default: false,
             is_active: true,
+            repository: None,
             created_at: clock.now(),
             updated_at: clock.now(),
         };

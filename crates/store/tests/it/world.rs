@@ -89,6 +89,7 @@ impl World {
                     base_branch: None,
                     branch: Some("cynode/app".parse().unwrap()),
                     commit_subject: None,
+                    credential: None,
                 }),
                 node_labels: std::collections::BTreeMap::new(),
                 image: None,
@@ -175,6 +176,7 @@ pub(crate) fn project(slug: &str, owner: UserId) -> Project {
         group: None,
         is_default: false,
         is_active: true,
+        repository: None,
         created_at: at(0),
         updated_at: at(1),
     }

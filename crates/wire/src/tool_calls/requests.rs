@@ -40,8 +40,9 @@ pub struct DbRequestCreate {
     /// What is wanted, in the words of the person.
     #[schemars(length(min = 1, max = MAX_REQUEST_BYTES))]
     pub text: String,
-    /// The git repository to work on.
-    pub repository: TaskRepository,
+    /// The git repository to work on; that of the project when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<TaskRepository>,
     /// A name; derived from the text when absent.
     #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +85,7 @@ impl DbRequestCreate {
             labels: vec![],
             is_brief: false,
             repository: self.repository,
+            project_repository: None,
             project: project.map(|project| project.to_string()),
             profile: self.profile,
             name: self.name,

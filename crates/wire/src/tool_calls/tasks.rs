@@ -1,7 +1,7 @@
 //! `db.task.*`
 
 use cynode_domain::criteria::Criterion;
-use cynode_domain::git::TaskRepository;
+use cynode_domain::git::{BranchName, TaskRepository, UseProjectRepository};
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::plan::InputMode;
 use cynode_domain::status::ShownTaskStatus;
@@ -16,6 +16,9 @@ use crate::tasks::{
     CreateTask, LogQuery, MAX_ATTEMPTS, MAX_BUILDS_ON, MAX_COMMANDS, MAX_IDEMPOTENCY_KEY_BYTES,
     MAX_LIST, MAX_NAME_CHARS, MAX_PROMPT_BYTES, MAX_REASON_CHARS, UpdateTask,
 };
+
+/// The longest name of a branch.
+const MAX_BRANCH_CHARS: usize = 200;
 
 tool_calls! {
     DbTaskCreate => "db.task.create",
@@ -51,6 +54,9 @@ pub struct NewTask {
     /// The git repository to work on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<TaskRepository>,
+    /// Works on the repository of the project, in place of `repository`; `{}` from its default branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_repository: Option<OwnProjectRepository>,
     /// In `agent` mode, the name of an agent profile; the built-in agent when absent.
     #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +65,27 @@ pub struct NewTask {
     #[schemars(length(min = 1, max = MAX_NAME_CHARS))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+}
+
+/// Asks for the repository of the project that the task is created in.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnProjectRepository {
+    /// The branch to start from; the default branch of the project when absent.
+    #[schemars(with = "String", length(min = 1, max = MAX_BRANCH_CHARS))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_branch: Option<BranchName>,
+    /// The branch for the changes; `cynode/` and the name of the task when absent.
+    #[schemars(with = "String", length(min = 1, max = MAX_BRANCH_CHARS))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<BranchName>,
+}
+
+impl From<OwnProjectRepository> for UseProjectRepository {
+    fn from(wanted: OwnProjectRepository) -> Self {
+        let OwnProjectRepository { base_branch, branch } = wanted;
+        Self { project: None, base_branch, branch }
+    }
 }
 
 impl NewTask {
@@ -75,13 +102,14 @@ impl NewTask {
 
 impl From<NewTask> for CreateTask {
     fn from(task: NewTask) -> Self {
-        let NewTask { task_name, input_mode, prompt, commands, repository, agent, image } = task;
+        let NewTask { task_name, input_mode, prompt, commands, agent, image, .. } = task;
         Self {
             task_name,
             input_mode,
             prompt: prompt.unwrap_or_default(),
             commands,
-            repository,
+            repository: task.repository,
+            project_repository: task.project_repository.map(Into::into),
             agent,
             image,
             ..Self::default()

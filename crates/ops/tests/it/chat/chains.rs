@@ -86,7 +86,11 @@ async fn turns_of_others_of_other_projects_and_without_a_name_are_not_recalled()
     let unnamed = world.records().await[0].id;
     let admins = ChatCall { caller: world.world.admin.clone(), ..world.call() };
     let projects = Projects::new(world.world.store.clone(), world.world.clock.clone());
-    let loom = CreateProject { display_name: "Loom".to_owned(), description: String::new() };
+    let loom = CreateProject {
+        display_name: "Loom".to_owned(),
+        description: String::new(),
+        ..<_>::default()
+    };
     projects.create(&world.world.bob, loom).await.unwrap();
     let elsewhere = ChatCall { project: Some("loom".to_owned()), ..world.call() };
 

@@ -39,7 +39,11 @@ async fn a_thread_goes_on_until_nobody_spoke_for_two_hours() {
 async fn projects_have_threads_of_their_own() {
     let world = ChatWorld::new(Manner::Answer).await;
     let projects = Projects::new(world.world.store.clone(), world.world.clock.clone());
-    let create = CreateProject { display_name: "Loom".to_owned(), description: String::new() };
+    let create = CreateProject {
+        display_name: "Loom".to_owned(),
+        description: String::new(),
+        ..<_>::default()
+    };
     let loom = projects.create(&world.world.bob, create).await.unwrap();
     world.ask(MODEL, "in the default project").await.unwrap();
 

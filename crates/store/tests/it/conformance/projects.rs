@@ -1,5 +1,6 @@
 //! Tests of projects.
 
+use cynode_domain::git::ProjectRepository;
 use cynode_domain::ids::UserId;
 use cynode_store::{Project, Store};
 
@@ -7,7 +8,13 @@ use crate::world::{World, at, project};
 
 pub(crate) async fn a_project_reads_back_as_it_was_made(store: Store) {
     let world = World::new(store).await;
-    let made = Project { is_default: true, ..project("loom", world.user) };
+    let repository = ProjectRepository {
+        url: "https://git.example.com/loom".to_owned().try_into().unwrap(),
+        default_branch: Some("main".parse().unwrap()),
+        credential: Some("deploy".to_owned()),
+    };
+    let repository = Some(repository);
+    let made = Project { is_default: true, repository, ..project("loom", world.user) };
     let (id, owner, new) = (made.id, made.owner, made.clone());
 
     assert!(write_tx!(world.store, tx => tx.project_insert(&new).await));
@@ -70,6 +77,11 @@ pub(crate) async fn a_project_update_leaves_slug_and_owner_alone(store: Store) {
         display_name: "Difference".to_owned(),
         description: String::new(),
         is_active: false,
+        repository: Some(ProjectRepository {
+            url: "/srv/git/engine".to_owned().try_into().unwrap(),
+            default_branch: None,
+            credential: None,
+        }),
         updated_at: at(9),
         ..before
     };
