@@ -6,6 +6,7 @@ mod names;
 mod project_repository;
 mod push_order;
 mod repository_url;
+mod resource_name;
 mod task_repository;
 
 pub use change_source::ChangeSource;

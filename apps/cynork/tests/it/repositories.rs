@@ -97,3 +97,47 @@ async fn a_relative_path_of_a_repository_is_sent_as_an_absolute_one() {
     let sent = fake.requests();
     assert_eq!(sent.iter().filter(|sent| sent.line.starts_with("POST")).count(), 1);
 }
+
+#[tokio::test]
+async fn the_repository_of_a_project_is_sent_with_an_absolute_path_and_without_a_secret() {
+    let fake = ScriptedGateway::start().await;
+    let project = json!({
+        "id": JOB_ID, "slug": "shop", "display_name": "Shop", "description": "",
+        "owner": "ada", "is_default": false, "is_active": true, "repository_url": "/srv/shop",
+        "default_branch": "main", "credential": "deploy",
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+    });
+    fake.respond("PATCH /v1/projects/shop", 200, &project).respond(
+        "POST /v1/projects",
+        201,
+        &project,
+    );
+
+    let change = ["project", "update", "shop", "--repo", ".", "--default-branch", "main"];
+    let changed = fake.cynork(&[&change[..], &["--credential", "deploy"]].concat()).await;
+    let made = fake.cynork(&["project", "create", "Shop", "--repo", "/srv/shop"]).await;
+
+    assert_eq!((changed.code, made.code), (0, 0), "{changed:?} {made:?}");
+    assert!(changed.stdout.contains("/srv/shop") && changed.stdout.contains("deploy"));
+    let home = fake.path().canonicalize().unwrap();
+    let sent = fake.requests();
+    let bodies = sent.iter().filter(|sent| sent.line.starts_with('P')).map(|sent| &sent.body);
+    let bodies: Vec<_> = bodies.collect();
+    let expected =
+        json!({ "repository_url": home, "default_branch": "main", "credential": "deploy" });
+    assert_eq!(*bodies[0], expected);
+    assert_eq!(bodies[1]["repository_url"], "/srv/shop");
+}
+
+#[tokio::test]
+async fn a_rule_about_pushes_is_about_repositories() {
+    let fake = ScriptedGateway::start().await;
+    fake.respond("POST /v1/rules", 500, &problem(500, "not here"));
+
+    fake.cynork(&["rules", "add", "deny", "git.example.com/*", "--action", "git.push"]).await;
+
+    let sent = fake.requests();
+    let rule = sent.iter().find(|sent| sent.line.starts_with("POST")).expect("a rule is sent");
+    assert_eq!(rule.body["resource_type"], "git.repository", "{rule:?}");
+    assert_eq!(rule.body["action"], "git.push");
+}
