@@ -69,7 +69,8 @@ pub(crate) async fn tasks_and_requests_use_the_repository_of_their_project(
     // Without a repository the error says what to do, and one repository is enough.
     let none = task_request(json!({ "prompt": "x", "project_repository": {} }));
     let problem = refused(ada.task_create(&none).await, 400);
-    assert!(problem.detail.contains("cynork project update default --repo"), "{problem:?}");
+    let next = "cynork project update default";
+    assert!(problem.detail.contains(next), "{problem:?}");
     let problem = refused(ada.request_submit(&submission(json!({}))).await, 400);
     assert!(problem.detail.contains("name one with `--repo URL`"), "{problem:?}");
     let mut both = named;
