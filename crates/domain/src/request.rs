@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::WorkEstimate;
 use crate::agent::InstructionKind;
+use crate::estimate::WorkEstimate;
 use crate::git::{BranchName, CommitId};
 use crate::ids::MessageId;
 use crate::project_context::{ProjectContext, TreeId};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::estimate::WorkEstimate;
 use cynode_domain::agent::InstructionKind;
+use cynode_domain::estimate::WorkEstimate;
 use cynode_domain::git::{TaskRepository, UseProjectRepository};
 use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::question::{Question, Reply};
