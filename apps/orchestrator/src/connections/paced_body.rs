@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use http_body_util::BodyExt as _;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::Instant;
 
@@ -72,6 +71,7 @@ impl HttpBody for PacedBody {
 #[cfg(test)]
 mod tests {
     use futures_util::stream;
+    use http_body_util::BodyExt as _;
 
     use super::*;
 

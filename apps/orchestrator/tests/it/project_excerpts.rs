@@ -66,7 +66,13 @@ async fn answer_plan(
 }
 
 async fn add_project(client: &Client, name: &str) -> String {
-    let body = CreateProject { display_name: name.to_owned(), description: String::new() };
+    let body = CreateProject {
+        display_name: name.to_owned(),
+        description: String::new(),
+        repository_url: None,
+        default_branch: None,
+        credential: None,
+    };
     client.project_create(&body).await.unwrap().slug
 }
 
