@@ -1,188 +1,143 @@
-//! The terms of goals, names and descriptions.
+//! The terms of goals, phrases, names and descriptions.
 //!
-//! A term is the stem of a word in lower case without marks. Words of a goal also stand for others at a lower weight:
-//! synonyms, the parts of a compound, and what their form shows.
+//! A term is one of: the stem of a word in lower case without marks, the stems of two neighbours (`how much`), a concept
+//! that a word stands for (`=cancel`), and what the form of the text shows (`#address`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::synonyms::synonyms_of;
+use super::shapes::{is_address, shapes};
+use super::synonyms::concepts_of;
 
-/// Words that say nothing about a tool, as they are written.
-const STOP_WORDS: &str = " a about again all am an and any are as at be been but by can could did do does done for \
-    from had has have he her him his how i if in into is it its just let like may me more most my no not nobody now \
-    of off on one only or our out over please she should so some than that the their them then there these they this \
-    those to too until up us was we were what when where which while who whose why will with would you your \
+/// Words that say nothing about a tool, as they are written. Question words do.
+const STOP_WORDS: &str = " a again all am an and any are as at be been but by can could did do does done for from had \
+    has have he her him his i if in into is it its just may me my of one or our please she should so some than that \
+    the their them then there these they this those to too until up us we were while will with would you your \
     aber alle allen als am an auch auf aus bei bin bis bitte da das dass dein dem den der des die dies diese dieser \
     du durch ein eine einem einen einer eines er es etwas euch fuer gerade habe haben hat hier ich ihr im in ist ja \
-    jetzt kann kein keine koennen mal man mein meine meinem meinen meiner mich mir mit nach nicht noch nun nur ob \
-    oder ohne schon sein seine sich sie sind so soll sollen ueber um und uns unser von vom vor war was wenn wer \
-    werden wie wieder wir wird wo zu zum zur ";
-/// The first words of questions, which ask to see something.
-const QUESTION_WORDS: &str = " what which who when where why how is are was were did does do has have welche welcher \
-    welches was wie wer wann warum wo ist sind hat gibt ";
-/// The weight of a word that a word of the goal stands for.
-const SYNONYM_WEIGHT: f64 = 0.85;
+    jetzt kann kein keine koennen mal man mein meine meinem meinen meiner mich mir mit nach nun ob oder ohne sein \
+    seine sich sie sind so soll sollen ueber um und uns unser von vom vor wenn werden wir wird zu zum zur ";
+/// The weight of a concept relative to the word that stands for it.
+const CONCEPT_WEIGHT: f64 = 1.0;
 /// The weight of a part of a compound.
-const PART_WEIGHT: f64 = 0.6;
+const PART_WEIGHT: f64 = 0.7;
+/// The weight of two neighbours.
+const PAIR_WEIGHT: f64 = 0.2;
 /// The weight of what the form of a goal shows.
-const FORM_WEIGHT: f64 = 0.8;
+const SHAPE_WEIGHT: f64 = 1.0;
 /// The weight of a word that names an object, such as a part of `nightly-build`.
-const ARGUMENT_WEIGHT: f64 = 0.35;
-/// The weight of the first word, which usually says what to do.
-const FIRST_WEIGHT: f64 = 1.35;
-/// The weight of reading tools for a question.
-const QUESTION_WEIGHT: f64 = 0.5;
+const ARGUMENT_WEIGHT: f64 = 0.5;
 /// The shortest part of a compound.
 const MIN_PART_CHARS: usize = 4;
 /// The most words of a goal that count.
 const MAX_WORDS: usize = 400;
+/// Segments of names that say nothing about the tool.
+const EMPTY_SEGMENTS: [&str; 5] = ["db", "apmas", "cuga", "modular", "tools"];
 
-/// What one word of a goal stands for, with weights.
+/// The terms of one word of a goal, with weights; the best of them counts.
 pub(super) type TermGroup = BTreeMap<String, f64>;
 
-/// The terms of a goal, one group for each word; `is_known` says whether a tool has the term.
+/// The terms of a goal in groups; `is_known` says whether a tool has the term.
 pub(super) fn goal_terms(goal: &str, is_known: impl Fn(&str) -> bool) -> Vec<TermGroup> {
     let mut groups: Vec<TermGroup> = vec![];
     let mut seen = BTreeSet::new();
-    let mut is_first = true;
-    for (word, names_an_object) in goal_words(goal) {
-        let weight = match (names_an_object, is_first) {
-            (true, _) => ARGUMENT_WEIGHT,
-            (false, true) => FIRST_WEIGHT,
-            (false, false) => 1.0,
-        };
-        is_first &= names_an_object;
-        let term = stem(&word);
-        if !seen.insert(term.clone()) {
+    for word in goal_words(goal) {
+        let term = stem(&word.text);
+        if is_stop_word(&word.text) || !seen.insert(term.clone()) {
             continue;
         }
+        let weight = if word.names_an_object { ARGUMENT_WEIGHT } else { 1.0 };
         let mut group = TermGroup::new();
-        add_with_synonyms(&mut group, &term, weight);
-        if !is_known(&term) && synonyms_of(&term).is_empty() {
-            for part in compound_parts(&word, &is_known) {
-                add_with_synonyms(&mut group, &stem(&part), weight * PART_WEIGHT);
+        add_with_concepts(&mut group, &term, weight);
+        if !group.keys().any(|term| is_known(term)) {
+            for part in compound_parts(&word.text, &is_known) {
+                add_with_concepts(&mut group, &stem(part), weight * PART_WEIGHT);
             }
         }
         groups.push(group);
     }
-    groups.extend(form_terms(goal, &groups));
+    let alone = |term: String, weight: f64| TermGroup::from([(term, weight)]);
+    let pairs: BTreeSet<String> = pairs(goal).into_iter().take(MAX_WORDS).collect();
+    groups.extend(pairs.into_iter().map(|pair| alone(pair, PAIR_WEIGHT)));
+    groups.extend(shapes(goal).into_iter().map(|it| alone(it.to_owned(), SHAPE_WEIGHT)));
     groups
 }
 
-/// What the form of a goal shows: a question, an address, a command, the name of a file.
-fn form_terms(goal: &str, groups: &[TermGroup]) -> Vec<TermGroup> {
-    let group = |terms: &[(&str, f64)]| -> TermGroup {
-        terms.iter().map(|(term, weight)| (stem(term), *weight)).collect()
-    };
-    let mut shown = vec![];
-    let first = split_words(goal).next().unwrap_or_default();
-    if QUESTION_WORDS.contains(&format!(" {first} ")) {
-        let (ask, rare) = (QUESTION_WEIGHT, QUESTION_WEIGHT / 2.0);
-        shown.push(group(&[("list", ask), ("get", ask), ("history", rare), ("result", rare)]));
-    }
-    let has_scheme = goal.contains("http://") || goal.contains("https://");
-    if has_scheme || goal.contains("www.") {
-        shown.push(group(&[("http", FORM_WEIGHT)]));
-    }
-    if has_scheme {
-        shown.push(group(&[("fetch", FORM_WEIGHT)]));
-    }
-    if goal.matches('`').count() >= 2 {
-        shown.push(group(&[("create", FORM_WEIGHT)]));
-        shown.push(group(&[("task", FORM_WEIGHT), ("command", FORM_WEIGHT * 0.8)]));
-    }
-    if names_a_file(goal) && !groups.iter().any(|group| group.contains_key(&stem("file"))) {
-        shown.push(group(&[("file", FORM_WEIGHT)]));
-    }
-    shown
-}
-
-/// The words of a goal in order, and whether each is part of a name, an address or a command.
-fn goal_words(goal: &str) -> Vec<(String, bool)> {
-    let is_quoted_at = |index: usize| goal.matches('`').count() >= 2 && index % 2 == 1;
-    let mut found = vec![];
-    for (index, segment) in goal.split('`').enumerate() {
-        // "tell me" asks to see something; "tell" alone instructs an agent.
-        let segment = segment.to_lowercase().replace("tell me ", "show ");
-        for raw in segment.split_whitespace().filter(|raw| !raw.contains("://")) {
-            let names_an_object = is_quoted_at(index) || is_identifier(raw);
-            found.extend(words(raw).map(|word| (word, names_an_object)));
-            if found.len() >= MAX_WORDS {
-                found.truncate(MAX_WORDS);
-                return found;
-            }
-        }
-    }
-    found
-}
-
-/// Whether a word is a name, such as `nightly-build`, `src/main.rs` or `berlin2`.
-fn is_identifier(word: &str) -> bool {
-    let core = word.trim_matches(|c: char| ".,;:?!\"'()".contains(c));
-    let letters: Vec<char> = core.chars().collect();
-    let is_joined = |three: &[char]| match three {
-        [before, joint, after] => {
-            "-._/:".contains(*joint) && before.is_alphanumeric() && after.is_alphanumeric()
-        }
-        _ => false,
-    };
-    letters.windows(3).any(is_joined) || letters.iter().any(char::is_ascii_digit)
-}
-
-/// A term keeps the greatest of its weights.
-fn add_with_synonyms(group: &mut TermGroup, term: &str, weight: f64) {
-    let mut add = |term: String, weight: f64| {
-        let known = group.entry(term).or_default();
-        *known = known.max(weight);
-    };
-    for synonym in synonyms_of(term) {
-        add(stem(synonym), weight * SYNONYM_WEIGHT);
-    }
-    add(term.to_owned(), weight);
-}
-
-/// The terms of a text, repeated as often as they occur.
-pub(super) fn text_terms(text: &str) -> Vec<String> {
-    words(text).map(|word| stem(&word)).collect()
-}
-
-/// The terms of a name, without repetitions.
-pub(super) fn name_terms(name: &str) -> Vec<String> {
-    let mut terms: Vec<String> = Vec::new();
-    for word in split_words(name) {
-        let term = stem(&word);
-        if !terms.contains(&term) {
-            terms.push(term);
-        }
-    }
+/// The terms of a phrase in which people ask for a tool.
+pub(super) fn phrase_terms(phrase: &str) -> Vec<String> {
+    let mut terms = text_terms(phrase);
+    terms.extend(pairs(phrase));
+    terms.extend(shapes(phrase).into_iter().map(str::to_owned));
     terms
 }
 
-/// Whether a word of the goal has an extension, such as `report.pdf`.
-fn names_a_file(goal: &str) -> bool {
-    goal.split_whitespace().filter(|word| !word.contains("://")).any(|word| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        word.rsplit_once('.').is_some_and(|(stem, extension)| {
-            let is_extension = (2..=4).contains(&extension.len())
-                && extension.chars().all(|c| c.is_ascii_lowercase());
-            is_extension && stem.chars().any(char::is_alphabetic)
-        })
-    })
+/// The terms of a sentence of a description.
+pub(super) fn text_terms(text: &str) -> Vec<String> {
+    let stems = words(text).into_iter().filter(|word| !is_stop_word(word)).map(|word| stem(&word));
+    stems.flat_map(|term| [&[term.clone()], concepts_of(&term)].concat()).collect()
 }
 
-/// The words of a text in lower case without marks, without stop words.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    split_words(text).filter(|word| !STOP_WORDS.contains(&format!(" {word} ")))
+/// The terms of a name.
+pub(super) fn name_terms(name: &str) -> BTreeSet<String> {
+    let segments = split_words(name).into_iter();
+    let stems = segments.filter(|it| !EMPTY_SEGMENTS.contains(&it.as_str())).map(|it| stem(&it));
+    stems.flat_map(|term| [&[term.clone()], concepts_of(&term)].concat()).collect()
 }
 
-fn split_words(text: &str) -> impl Iterator<Item = String> {
+/// A word of a goal.
+struct GoalWord {
+    text: String,
+    /// Whether it is part of a name, such as `nightly-build`, `src/main.rs` or `berlin2`.
+    names_an_object: bool,
+}
+
+/// The words of a goal in order, without addresses.
+fn goal_words(goal: &str) -> Vec<GoalWord> {
+    let raw = goal.split_whitespace().filter(|raw| !is_address(raw));
+    let words = raw.flat_map(|raw| {
+        let names_an_object = is_identifier(raw);
+        split_words(raw).into_iter().map(move |text| GoalWord { text, names_an_object })
+    });
+    words.take(MAX_WORDS).collect()
+}
+
+/// Whether a word is a name.
+fn is_identifier(word: &str) -> bool {
+    let core = word.trim_matches(|c: char| !c.is_alphanumeric());
+    core.contains(|c: char| "-._/:".contains(c) || c.is_ascii_digit())
+}
+
+/// A term keeps the greatest of its weights.
+fn add_with_concepts(group: &mut TermGroup, term: &str, weight: f64) {
+    let mut add = |term: &str, weight: f64| {
+        let known = group.entry(term.to_owned()).or_default();
+        *known = known.max(weight);
+    };
+    add(term, weight);
+    for concept in concepts_of(term) {
+        add(concept, weight * CONCEPT_WEIGHT);
+    }
+}
+
+/// The stems of neighbours, stop words included: `how much`, `take off`.
+fn pairs(text: &str) -> Vec<String> {
+    let stems: Vec<String> = words(text).iter().map(|word| stem(word)).collect();
+    stems.windows(2).map(|two| two.join(" ")).collect()
+}
+
+/// The words of a text without addresses.
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().filter(|raw| !is_address(raw)).flat_map(split_words).collect()
+}
+
+fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.contains(&format!(" {word} "))
+}
+
+/// The words of a text in lower case without marks.
+fn split_words(text: &str) -> Vec<String> {
     let folded = fold(text);
-    let words: Vec<String> = folded
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
-    words.into_iter()
+    let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
 }
 
 /// Lower case, with umlauts written out.
@@ -233,24 +188,28 @@ fn undouble(mut word: String) -> String {
     word
 }
 
-/// Divides a compound, such as `aufgabenliste`, into two parts that both have a meaning.
-fn compound_parts(word: &str, is_known: impl Fn(&str) -> bool) -> Vec<String> {
+/// Divides a compound, such as `aufgabenliste`, into two parts that both have a meaning, or returns the longest
+/// beginning or end that has one.
+fn compound_parts(word: &str, is_known: impl Fn(&str) -> bool) -> Vec<&str> {
     let has_meaning = |part: &str| {
         let term = stem(part);
-        is_known(&term) || !synonyms_of(&term).is_empty()
+        is_known(&term) || !concepts_of(&term).is_empty()
     };
-    let ends = word.char_indices().map(|(at, _)| at).skip(MIN_PART_CHARS);
-    for at in ends {
-        let (first, second) = word.split_at(at);
-        if second.chars().count() < MIN_PART_CHARS {
-            break;
-        }
-        let is_first = has_meaning(first) || has_meaning(first.trim_end_matches('s'));
-        if is_first && has_meaning(second) {
-            return vec![first.to_owned(), second.to_owned()];
-        }
-    }
-    vec![]
+    let chars = word.chars().count();
+    let cuts: Vec<(&str, &str)> = word
+        .char_indices()
+        .take(chars.saturating_sub(MIN_PART_CHARS - 1))
+        .skip(MIN_PART_CHARS)
+        .map(|(at, _)| word.split_at(at))
+        .collect();
+    let both = cuts.iter().find_map(|(first, second)| {
+        let joint = first.trim_end_matches('s');
+        let first = [*first, joint].into_iter().find(|first| has_meaning(first))?;
+        has_meaning(second).then(|| vec![first, *second])
+    });
+    let end = || cuts.iter().map(|(_, second)| *second).find(|part| has_meaning(part));
+    let start = || cuts.iter().rev().map(|(first, _)| *first).find(|part| has_meaning(part));
+    both.unwrap_or_else(|| end().or_else(start).into_iter().collect())
 }
 
 #[cfg(test)]
@@ -275,23 +234,21 @@ mod tests {
     }
 
     #[test]
-    fn a_compound_is_divided_where_both_parts_have_a_meaning() {
-        let is_known = |term: &str| ["task", "list", "plan"].contains(&term);
+    fn a_compound_is_divided_where_its_parts_have_a_meaning() {
+        let is_known = |term: &str| ["mast", "lot", "plan"].contains(&term);
 
-        assert_eq!(compound_parts("tasklist", is_known), ["task", "list"]);
-        assert_eq!(compound_parts("multitasking", is_known), Vec::<String>::new());
-        assert_eq!(compound_parts("taskxyzlist", is_known), Vec::<String>::new());
+        assert_eq!(compound_parts("mastlots", is_known), ["mast", "lots"]);
+        assert_eq!(compound_parts("xyzwvplan", is_known), ["plan"]);
+        assert_eq!(compound_parts("mastxyzwv", is_known), ["mast"]);
+        assert_eq!(compound_parts("xyzwvxyzwv", is_known), [""; 0]);
     }
 
     #[test]
-    fn the_form_of_a_goal_shows_addresses_commands_and_files() {
-        let has = |goal: &str, term: &str| {
-            goal_terms(goal, |_| false).iter().any(|group| group.contains_key(&stem(term)))
-        };
-        assert!(has("read https://docs.rs", "http"));
-        assert!(has("show me report.pdf", "file"));
-        assert!(!has("It went well. Why?", "file"));
-        assert!(has("do `make test`", "command"));
+    fn a_goal_has_words_pairs_concepts_and_shapes() {
+        let groups = goal_terms("abort it at https://docs.rs", |_| true);
+        let has = |term: &str| groups.iter().any(|group| group.contains_key(term));
+        assert!(has("abort") && has("abort it") && has("=cancel") && has("#address"), "{groups:?}");
+        assert!(!has("it") && !has("doc"), "{groups:?}");
     }
 
     #[test]
