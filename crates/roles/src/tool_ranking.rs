@@ -63,11 +63,11 @@ impl ToolRanking {
                 scores[tool] += score;
             }
         }
-        let scored = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0);
-        let mut scored: Vec<ScoredTool> =
-            scored.map(|(index, score)| ScoredTool { index, score: score / bound }).collect();
-        scored.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
-        scored
+        let matching = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0);
+        let mut ranked: Vec<ScoredTool> =
+            matching.map(|(index, score)| ScoredTool { index, score: score / bound }).collect();
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
+        ranked
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_without_phrases_are_ranked_by_name_and_description() {
+    fn tools_are_ranked_by_the_words_they_share_with_the_request() {
         assert_eq!(best("Cancel the tasks of yesterday")[0], "jobs.task.cancel");
         assert_eq!(best("how is the weather in Rome?")[0], "weather.look_up");
         assert_eq!(best("scheduling")[0], "jobs.schedule.create");

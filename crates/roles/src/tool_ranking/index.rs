@@ -46,7 +46,8 @@ impl Index {
             tools.iter().map(|(name, description)| ToolTerms::new(name, description)).collect();
         let total = tools.len();
         let text = frequencies(tools.iter().flat_map(|tool| tool.text.keys()));
-        let phrases = frequencies(tools.iter().flat_map(|it| it.phrases).flat_map(BTreeMap::keys));
+        let phrases =
+            frequencies(tools.iter().filter_map(|it| it.phrases).flat_map(BTreeMap::keys));
         let mut postings: BTreeMap<String, Vec<Posting>> = BTreeMap::new();
         for (tool, terms) in tools.iter().enumerate() {
             let factor = if terms.phrases.is_some() { 1.0 } else { WITHOUT_PHRASES_FACTOR };

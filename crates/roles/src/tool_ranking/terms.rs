@@ -4,18 +4,17 @@
 //! that a word stands for (`=cancel`), and what the form of the text shows (`#address`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 use super::shapes::{is_address, shapes};
 use super::synonyms::concepts_of;
 
-/// Words that say nothing about a tool, as they are written. Question words do.
-const STOP_WORDS: &str = " a again all am an and any are as at be been but by can could did do does done for from had \
-    has have he her him his i if in into is it its just may me my of one or our please she should so some than that \
-    the their them then there these they this those to too until up us we were while will with would you your \
-    aber alle allen als am an auch auf aus bei bin bis bitte da das dass dein dem den der des die dies diese dieser \
-    du durch ein eine einem einen einer eines er es etwas euch fuer gerade habe haben hat hier ich ihr im in ist ja \
-    jetzt kann kein keine koennen mal man mein meine meinem meinen meiner mich mir mit nach nun ob oder ohne sein \
-    seine sich sie sind so soll sollen ueber um und uns unser von vom vor wenn werden wir wird zu zum zur ";
+/// Words that say nothing about a tool, as they are written. Words of questions, persons and times do.
+const STOP_WORDS: &str = " a all an and any as at but by do for he her him his if in into it its just of one or please she some \
+    that the their them then there these they this those to too up while aber alle allen als an auch auf aus \
+    bei bin bitte da das dass dem den der des die dies diese dieser durch ein eine einem einen einer eines \
+    er es etwas euch fuer hier ihr im in ja kein keine koennen mal man nun ob oder sein seine sich sie ueber \
+    um und von vom wenn zu zum zur ";
 /// The weight of a concept relative to the word that stands for it.
 const CONCEPT_WEIGHT: f64 = 1.0;
 /// The weight of a part of a compound.
@@ -73,14 +72,24 @@ pub(super) fn phrase_terms(phrase: &str) -> Vec<String> {
 /// The terms of a sentence of a description.
 pub(super) fn text_terms(text: &str) -> Vec<String> {
     let stems = words(text).into_iter().filter(|word| !is_stop_word(word)).map(|word| stem(&word));
-    stems.flat_map(|term| [&[term.clone()], concepts_of(&term)].concat()).collect()
+    stems.flat_map(|term| [slice::from_ref(&term), concepts_of(&term)].concat()).collect()
 }
 
-/// The terms of a name.
+/// The terms of a name. A segment stands for the concept that it names and no other.
 pub(super) fn name_terms(name: &str) -> BTreeSet<String> {
-    let segments = split_words(name).into_iter();
-    let stems = segments.filter(|it| !EMPTY_SEGMENTS.contains(&it.as_str())).map(|it| stem(&it));
-    stems.flat_map(|term| [&[term.clone()], concepts_of(&term)].concat()).collect()
+    let mut terms = BTreeSet::new();
+    for segment in split_words(name) {
+        let concept = format!("={segment}");
+        let term = stem(&segment);
+        if EMPTY_SEGMENTS.contains(&segment.as_str()) {
+            continue;
+        }
+        if concepts_of(&term).contains(&concept) {
+            terms.insert(concept);
+        }
+        terms.insert(term);
+    }
+    terms
 }
 
 /// A word of a goal.
