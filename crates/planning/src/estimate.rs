@@ -67,29 +67,30 @@ struct ExpectedCalls {
 ///
 /// A call reads the task, the files and the conversation so far, so that its input grows with the scope.
 fn expected_calls(kind: UnitKind, scope: WorkScope) -> Option<ExpectedCalls> {
-    use WorkScope::{Large, Medium, Small, Trivial};
-    let calls = match (kind, scope) {
-        (UnitKind::Test, _) => return None,
-        (UnitKind::Spec | UnitKind::Design | UnitKind::Review, Trivial) => range(2, 6),
-        (UnitKind::Spec | UnitKind::Design, Small) => range(3, 10),
-        (UnitKind::Spec | UnitKind::Design, Medium) => range(4, 16),
-        (UnitKind::Spec | UnitKind::Design, Large) => range(8, 30),
-        (UnitKind::Implementation, Trivial) => range(3, 10),
-        (UnitKind::Implementation, Small) => range(4, 20),
-        (UnitKind::Implementation, Medium) => range(10, 50),
-        (UnitKind::Implementation, Large) => range(20, 120),
-        (UnitKind::Review, Small) => range(2, 10),
-        (UnitKind::Review, Medium) => range(4, 20),
-        (UnitKind::Review, Large) => range(6, 40),
+    let calls = match kind {
+        UnitKind::Spec | UnitKind::Design => {
+            [range(2, 6), range(3, 10), range(4, 16), range(8, 30)]
+        }
+        UnitKind::Implementation => [range(3, 10), range(4, 20), range(10, 50), range(20, 120)],
+        UnitKind::Review => [range(2, 6), range(2, 10), range(4, 20), range(6, 40)],
+        UnitKind::Test => return None,
     };
-    let input_tokens = match scope {
-        Trivial => range(2_000, 8_000),
-        Small => range(3_000, 12_000),
-        Medium => range(5_000, 25_000),
-        Large => range(8_000, 50_000),
-    };
+    let input_tokens =
+        [range(2_000, 8_000), range(3_000, 12_000), range(5_000, 25_000), range(8_000, 50_000)];
     let output_tokens = if kind == UnitKind::Review { range(100, 800) } else { range(150, 1_500) };
+    let (calls, input_tokens) = (column(scope, calls), column(scope, input_tokens));
     Some(ExpectedCalls { calls, input_tokens, output_tokens })
+}
+
+/// The column of a scope.
+fn column(scope: WorkScope, row: [EstimateRange; 4]) -> EstimateRange {
+    let [trivial, small, medium, large] = row;
+    match scope {
+        WorkScope::Trivial => trivial,
+        WorkScope::Small => small,
+        WorkScope::Medium => medium,
+        WorkScope::Large => large,
+    }
 }
 
 const fn range(low: u64, high: u64) -> EstimateRange {

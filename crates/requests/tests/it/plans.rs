@@ -32,13 +32,12 @@ async fn a_dry_run_says_who_would_work_with_which_model_and_at_what_cost() {
         .units
         .iter()
         .map(|unit| {
-            let text = |value: &Option<String>| value.clone().unwrap_or_default();
             [
                 unit.unit.clone(),
                 unit.role.clone(),
-                text(&unit.agent),
-                text(&unit.model_hint),
-                text(&unit.model),
+                unit.agent.clone().unwrap_or_default(),
+                unit.model_hint.clone().unwrap_or_default(),
+                unit.model.clone().unwrap_or_default(),
             ]
         })
         .collect();
