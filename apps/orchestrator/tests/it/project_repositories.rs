@@ -28,8 +28,7 @@ async fn shop(user: &Client) -> ProjectView {
 }
 
 /// The address, base branch and credential of the repository of a new task.
-async fn repository(user: &Client, mut fields: Value) -> Value {
-    fields["prompt"] = json!("mend it");
+async fn repository(user: &Client, fields: Value) -> Value {
     let task = user.task_create(&task_request(fields)).await.unwrap();
     let repository = task.repository.unwrap();
     json!([repository.url, repository.base_branch, repository.credential])
@@ -67,7 +66,7 @@ pub(crate) async fn tasks_and_requests_use_the_repository_of_their_project(
     assert_eq!(request.repository.unwrap().url.as_str(), "/srv/app");
 
     // Without a repository the error says what to do, and one repository is enough.
-    let none = task_request(json!({ "prompt": "x", "project_repository": {} }));
+    let none = task_request(json!({ "project_repository": {} }));
     let problem = refused(ada.task_create(&none).await, 400);
     let next = "cynork project update default";
     assert!(problem.detail.contains(next), "{problem:?}");
