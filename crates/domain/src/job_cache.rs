@@ -3,7 +3,7 @@
 //! A job that writes into a cache decides what later jobs read from it, so a cache is shared only between jobs whose commands come
 //! from equally trusted authors. [`decide_cache_level`] is the whole decision; everything that it cannot tell is an agent's.
 
-use crate::ids::{ProjectId, UserId};
+use crate::ids::{ProfileId, ProjectId, UserId};
 use crate::job::Action;
 use crate::plan::InputMode;
 
@@ -59,6 +59,8 @@ pub fn decide_cache_level(facts: &CacheFacts<'_>) -> CacheLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheScope<'a> {
     pub project: ProjectId,
+    /// The profile of the task; the default one of the project if the task names none.
+    pub profile: ProfileId,
     pub user: UserId,
     pub level: CacheLevel,
     /// Address and base branch of the repository that the job works on.
@@ -73,6 +75,7 @@ impl CacheScope<'_> {
         let (url, branch) = self.repository.unwrap_or_default();
         let parts = [
             &*self.project.to_string(),
+            &self.profile.to_string(),
             &self.user.to_string(),
             self.level.as_str(),
             url,
@@ -137,6 +140,7 @@ mod tests {
     fn scopes_that_differ_in_one_part_have_different_texts() {
         let base = CacheScope {
             project: ProjectId::generate(),
+            profile: ProfileId::generate(),
             user: UserId::generate(),
             level: CacheLevel::Person,
             repository: Some(("https://example.com/a", "main")),
@@ -144,6 +148,7 @@ mod tests {
         };
         let others = [
             CacheScope { project: ProjectId::generate(), ..base },
+            CacheScope { profile: ProfileId::generate(), ..base },
             CacheScope { user: UserId::generate(), ..base },
             CacheScope { level: CacheLevel::Agent, ..base },
             CacheScope { repository: None, ..base },
@@ -155,5 +160,21 @@ mod tests {
         for other in others {
             assert_ne!(other.describe(), base.describe(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn no_scope_has_a_text_of_the_release_that_knew_no_profiles() {
+        let (project, user) = (ProjectId::generate(), UserId::generate());
+        let profile = ProfileId::default_of(project);
+        let level = CacheLevel::Person;
+        let scope = CacheScope { project, profile, user, level, repository: None, image: "host" };
+
+        let earlier = format!("36:{project}36:{user}6:person0:0:4:host");
+
+        assert_eq!(
+            scope.describe(),
+            format!("36:{project}36:{profile}36:{user}6:person0:0:4:host")
+        );
+        assert_ne!(scope.describe(), earlier);
     }
 }

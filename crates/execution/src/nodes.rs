@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use cynode_domain::agent::Role;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::git::PushOrder;
-use cynode_domain::ids::{JobId, ProfileId, TraceId};
+use cynode_domain::ids::{JobId, TraceId};
 use cynode_domain::job::{Action, Limits};
 use cynode_domain::node_labels::NodeLabels;
 use cynode_domain::trace::TraceContext;
@@ -165,9 +165,7 @@ pub struct JobPayload {
 
 /// The trace of a job of a task, and the profile that it is done in.
 pub(crate) fn trace_context(task: &Task, trace: TraceId) -> TraceContext {
-    let of_project = || ProfileId::default_of(task.spec.project);
-    let profile = task.spec.profile_id.unwrap_or_else(of_project);
-    TraceContext { trace, profile: Some(profile) }
+    TraceContext { trace, profile: Some(task.spec.profile()) }
 }
 
 /// The work unit of a job, and the role of its agent.

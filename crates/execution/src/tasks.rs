@@ -46,7 +46,7 @@ use cynode_resources::profiles::ProfileError;
 use cynode_resources::projects::{ProjectError, is_shared_with};
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::{BlobError, BlobStore, Caller, PageError, RepositoryDenied, Signals};
-pub use cynode_store::TaskScope;
+pub use cynode_store::{ListedProfiles, TaskScope};
 
 /// Why a task operation was rejected.
 #[derive(Debug, thiserror::Error)]
@@ -215,10 +215,10 @@ pub async fn find_shared(
     if may_read { Ok(task) } else { Err(unknown()) }
 }
 
-/// The creator and the project of a task.
-pub const fn scope_of(task: &Task) -> TaskScope {
+/// The creator, the project and the profile of a task.
+pub fn scope_of(task: &Task) -> TaskScope {
     let NewTask { id, created_by, project, .. } = task.spec;
-    TaskScope { task: id, created_by, project }
+    TaskScope { task: id, created_by, project, profile: task.spec.profile() }
 }
 
 /// Locks a task until the transaction ends; fails if it does not exist.

@@ -8,7 +8,7 @@ use cynode_execution::tasks;
 use cynode_execution::tasks::TaskError;
 use cynode_resources::paging::PageRequest;
 use cynode_resources::{Caller, projects};
-use cynode_store::{RequestFilter, RequestOverview, Task, Tx, WorkRequest};
+use cynode_store::{ListedProfiles, RequestFilter, RequestOverview, Task, Tx, WorkRequest};
 use cynode_wire::page::Page;
 use cynode_wire::requests::{MAX_SEARCH_CHARS, RequestQuery, RequestView};
 
@@ -45,6 +45,16 @@ impl RequestService {
         caller: &Caller,
         query: RequestQuery,
     ) -> Result<Page<RequestView>, RequestError> {
+        self.list_in(caller, query, ListedProfiles::All).await
+    }
+
+    /// Same as [`Self::list`], of these profiles.
+    pub async fn list_in(
+        &self,
+        caller: &Caller,
+        query: RequestQuery,
+        profiles: ListedProfiles,
+    ) -> Result<Page<RequestView>, RequestError> {
         let page = PageRequest::<TaskId>::parse(&query.page())?;
         let text = query.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let text = text.map(str::to_owned);
@@ -68,6 +78,7 @@ impl RequestService {
                         // Everyone who sees a project sees all of its requests.
                         reader: if project.is_some() { None } else { caller.own() },
                         project,
+                        profiles,
                         is_open: query.open,
                         awaits_answer: query.waiting,
                         status: query.status,

@@ -77,6 +77,7 @@ mod storage;
 mod store;
 mod task_agents;
 mod tasks;
+mod trace_scope;
 mod traces;
 mod tx;
 mod unit_attempts;
@@ -160,7 +161,8 @@ pub use skills::{Skill, SkillFilter};
 pub use storage::{DeletedFiles, ProjectStorage, counted_bytes};
 pub use store::{DatabaseEngine, Store};
 pub use task_agents::TaskAgent;
-pub use tasks::{NewTask, Task, TaskFilter, TaskParent, TaskScope};
+pub use tasks::{ListedProfiles, NewTask, Task, TaskFilter, TaskParent, TaskScope};
+pub use trace_scope::TraceProfile;
 pub use traces::{
     TraceCounts, TraceEventRow, TraceFilter, TraceJob, TraceListFilter, TraceRun, TraceTask,
     TraceTransition,

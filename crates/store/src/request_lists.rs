@@ -9,7 +9,7 @@ use crate::lookups::in_list;
 use crate::quarantine::tables;
 use crate::tasks::task;
 use crate::work_requests::request;
-use crate::{Error, Task, Tx, WorkRequest};
+use crate::{Error, ListedProfiles, Task, Tx, WorkRequest};
 use cynode_sql::Param;
 use cynode_sql::Row;
 
@@ -31,6 +31,7 @@ pub struct RequestFilter {
     /// Only requests of this user and of projects that are shared with the user; all users if absent.
     pub reader: Option<UserId>,
     pub project: Option<ProjectId>,
+    pub profiles: ListedProfiles,
     /// Only requests that are open, or ended; both if absent.
     pub is_open: Option<bool>,
     /// Only requests that wait for a person.
@@ -97,6 +98,9 @@ impl Tx {
             Some(true) => sql.push_str(" AND NOT t.closed"),
             Some(false) => sql.push_str(" AND t.closed"),
             None => {}
+        }
+        if filter.profiles == ListedProfiles::Default {
+            sql.push_str(" AND t.profile_id IS NULL");
         }
         if filter.awaits_answer || filter.status == Some(ShownTaskStatus::Waiting) {
             sql.push_str(" AND r.question IS NOT NULL AND NOT t.closed");

@@ -87,12 +87,29 @@ impl Task {
     }
 }
 
-/// A task with its owner and project: what decides who may see it.
+/// A task with its owner, project and profile: what decides who may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskScope {
     pub task: TaskId,
     pub created_by: UserId,
     pub project: ProjectId,
+    pub profile: ProfileId,
+}
+
+impl NewTask {
+    /// The profile of its agents.
+    pub fn profile(&self) -> ProfileId {
+        self.profile_id.unwrap_or(ProfileId::default_of(self.project))
+    }
+}
+
+/// The profiles whose tasks a list has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListedProfiles {
+    #[default]
+    All,
+    /// The default profile of each project.
+    Default,
 }
 
 /// Selects tasks of a list.
@@ -101,6 +118,7 @@ pub struct TaskFilter {
     /// Only tasks of this user; all users if absent.
     pub created_by: Option<UserId>,
     pub project: Option<ProjectId>,
+    pub profiles: ListedProfiles,
     pub status: Option<TaskStatus>,
     /// Only tasks whose run waits for a person's answer, or does not; both if absent.
     pub awaits_answer: Option<bool>,
@@ -148,23 +166,23 @@ impl Tx {
         self.one(&tables::TASKS, sql, params![id], task).await
     }
 
-    /// Returns creator and project of a task, even if the rest of its row cannot be decoded; `None` if they
+    /// Returns creator, project and profile of a task, even if the rest of its row cannot be decoded; `None` if they
     /// cannot be read.
     pub async fn task_scope(&mut self, id: TaskId) -> Result<Option<TaskScope>, Error> {
-        let sql = "SELECT id, created_by, project_id FROM tasks WHERE id = $1";
+        let sql = "SELECT id, created_by, project_id, profile_id FROM tasks WHERE id = $1";
         Ok(self.row(sql, params![id]).await?.as_ref().and_then(scope))
     }
 
     /// As [`Tx::task_scope`], for the task of a job.
     pub async fn task_scope_of_job(&mut self, job: JobId) -> Result<Option<TaskScope>, Error> {
-        let sql = "SELECT t.id, t.created_by, t.project_id FROM jobs j
+        let sql = "SELECT t.id, t.created_by, t.project_id, t.profile_id FROM jobs j
                    JOIN tasks t ON t.id = j.task_id WHERE j.id = $1";
         Ok(self.row(sql, params![job]).await?.as_ref().and_then(scope))
     }
 
     /// As [`Tx::task_scope`], for the task of a run.
     pub async fn task_scope_of_run(&mut self, run: RunId) -> Result<Option<TaskScope>, Error> {
-        let sql = "SELECT t.id, t.created_by, t.project_id FROM runs r
+        let sql = "SELECT t.id, t.created_by, t.project_id, t.profile_id FROM runs r
                    JOIN tasks t ON t.id = r.task_id WHERE r.id = $1";
         Ok(self.row(sql, params![run]).await?.as_ref().and_then(scope))
     }
@@ -310,6 +328,9 @@ fn list_statement(filter: &TaskFilter) -> (String, Vec<Param>) {
         params.push(user.into());
         let _ = write!(sql, " AND created_by = ${}", params.len());
     }
+    if filter.profiles == ListedProfiles::Default {
+        sql.push_str(" AND profile_id IS NULL");
+    }
     if let Some(awaits_answer) = filter.awaits_answer {
         let not = if awaits_answer { "" } else { "NOT " };
         let _ = write!(
@@ -333,7 +354,8 @@ fn parent(row: &Row) -> Result<Option<TaskParent>, Error> {
 
 fn scope(row: &Row) -> Option<TaskScope> {
     let (created_by, project) = (row.id("created_by").ok()?, row.id("project_id").ok()?);
-    Some(TaskScope { task: row.id("id").ok()?, created_by, project })
+    let profile = row.id_opt("profile_id").ok()?.unwrap_or(ProfileId::default_of(project));
+    Some(TaskScope { task: row.id("id").ok()?, created_by, project, profile })
 }
 
 pub(crate) fn task(row: &Row) -> Result<Task, Error> {

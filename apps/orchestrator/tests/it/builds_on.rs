@@ -255,3 +255,44 @@ pub(crate) async fn the_diff_has_the_changes_of_the_task_or_all_of_them(
     };
     assert_eq!([read(false).await, read(true).await], [json!("patch"), json!("everything")]);
 }
+
+pub(crate) async fn changes_of_another_profile_are_no_input_of_a_task(
+    harness: OrchestratorHarness,
+) {
+    let admin = harness.admin();
+    harness.task().await;
+    harness.runner().claim(0).await.unwrap();
+    let careful = serde_json::from_value(json!({ "name": "careful" })).unwrap();
+    admin.profile_create("default", &careful).await.unwrap();
+    let shop = serde_json::from_value(json!({ "display_name": "Shop" })).unwrap();
+    let shop = admin.project_create(&shop).await.unwrap().id;
+    // The source is in the profile, or beside it.
+    let in_profile = json!({ "profile": "careful" });
+    let at = RepositoryJob::take(&harness, &admin, in_profile).await;
+    upload(&at, at.job, json!({})).await;
+    let create = async |fields: Value| {
+        let mut fields = fields;
+        fields["task_name"] = json!("next");
+        fields["builds_on"] = json!(["fix"]);
+        admin.task_create(&on_repository(fields)).await
+    };
+
+    for foreign in [json!({}), json!({ "profile": "default" }), json!({ "project": shop })] {
+        let problem = refused(create(foreign).await, 400);
+        let text = format!("{problem:?}");
+        assert!(text.contains("task \\\"fix\\\" belongs to another profile"), "{text}");
+    }
+    let same = create(json!({ "profile": "careful" })).await.unwrap();
+    assert_eq!(same.builds_on.len(), 1);
+    // An agent does not learn that there is such a task.
+    let manager = Mcp::agent(&harness, AgentType::Pm).await;
+    let body = |name: &str| {
+        json!({
+            "input_mode": "commands", "commands": ["make"], "builds_on": [name],
+            "repository": { "url": URL },
+        })
+    };
+    let foreign = manager.answer("db.task.create", body("fix")).await["result"].to_string();
+    let unknown = manager.answer("db.task.create", body("xif")).await["result"].to_string();
+    assert_eq!(foreign.replace("fix", "xif"), unknown);
+}

@@ -134,3 +134,22 @@ pub(crate) async fn the_caches_of_projects_and_users_are_apart(harness: Orchestr
     allow(&admin, json!({ "scope_type": "project", "scope_id": project.id }), false).await;
     assert_eq!(cache_of_task(&harness, &node, &admin, of_project).await, None);
 }
+
+pub(crate) async fn the_caches_of_profiles_of_a_project_are_apart(harness: OrchestratorHarness) {
+    let (admin, node) = (harness.admin(), harness.node("anvil").await);
+    allow(&admin, everywhere(), true).await;
+    let key =
+        async |fields: Value| cache_of_task(&harness, &node, &admin, fields).await.unwrap().key;
+    let plain = key(json!({})).await;
+    for name in ["careful", "other"] {
+        let body = serde_json::from_value(json!({ "name": name })).unwrap();
+        admin.profile_create("default", &body).await.unwrap();
+    }
+
+    let careful = key(json!({ "profile": "careful" })).await;
+    let other = key(json!({ "profile": "other" })).await;
+
+    assert!(careful != plain && other != plain && careful != other);
+    assert_eq!(key(json!({ "profile": "careful" })).await, careful);
+    assert_eq!(key(json!({ "profile": "default" })).await, plain);
+}

@@ -1,9 +1,11 @@
 //! The changes of other tasks that a new task builds on.
 
 use cynode_domain::git::{ChangeSource, TaskRepository, Transport};
-use cynode_domain::ids::{NodeId, TaskId};
+use cynode_domain::ids::{NodeId, ProfileId, ProjectId, TaskId};
 use cynode_domain::name_or_id::NameOrId;
-use cynode_resources::Caller;
+use cynode_domain::start::Trigger;
+use cynode_resources::{Caller, profiles, projects};
+use cynode_store::{NewTask, Task};
 use cynode_wire::git::{GitSeverity, TaskDiffView};
 use cynode_wire::tasks::{CreateTask, MAX_BUILDS_ON};
 
@@ -26,6 +28,7 @@ impl TaskService {
     pub(super) async fn resolve_sources(
         &self,
         caller: &Caller,
+        trigger: Trigger,
         request: &CreateTask,
         repository: Option<&TaskRepository>,
     ) -> Result<ResolvedSources, TaskError> {
@@ -35,12 +38,14 @@ impl TaskService {
         }
         let artifacts =
             ArtifactService::new(self.store.clone(), self.clock.clone(), self.blobs.clone());
+        let target = self.find_target_profile(caller, request).await?;
         for name in &request.builds_on {
-            self.require_own(caller, &name.into()).await?;
+            let source = self.find_own(caller, &name.into()).await?.spec;
+            check_profile(name, &source, target, trigger)?;
             let diff = artifacts.diff(caller, &name.into(), DiffScope::Own, 0).await;
             let diff = diff.map_err(to_task_error)?;
             check_source(name, &diff, repository)?;
-            let source = self.get(caller, &name.into()).await?.id;
+            let source = source.id;
             if diff.changes.url.transport() == Transport::Local && sources.node.is_none() {
                 sources.node = self.node_of_task(source).await?;
             }
@@ -58,16 +63,41 @@ impl TaskService {
         Ok(sources)
     }
 
-    /// Rejects a task that is only shared with the caller: its changes are no input for other tasks.
-    pub async fn require_own(
+    /// Finds a task of the caller. Rejects one that is only shared: its changes are no input for other tasks.
+    pub async fn find_own(
         &self,
         caller: &Caller,
         task: &NameOrId<TaskId>,
-    ) -> Result<(), TaskError> {
+    ) -> Result<Task, TaskError> {
         let (caller, task) = (caller.clone(), task.to_owned());
-        let found = self
-            .store
-            .read(move |tx| Box::pin(async move { find(tx, &caller, &task).await.map(drop) }));
+        let found =
+            self.store.read(move |tx| Box::pin(async move { find(tx, &caller, &task).await }));
+        found.await
+    }
+
+    /// The profile that a new task will have.
+    async fn find_target_profile(
+        &self,
+        caller: &Caller,
+        request: &CreateTask,
+    ) -> Result<TargetProfile, TaskError> {
+        let (caller, named) = (caller.clone(), request.profile.as_ref().map(NameOrId::from));
+        let project: Option<NameOrId<ProjectId>> = request.project.as_ref().map(NameOrId::from);
+        let found = self.store.read(move |tx| {
+            Box::pin(async move {
+                let project = match &project {
+                    Some(name) => Some(projects::find(tx, &caller, name).await?),
+                    None => tx.project_default(caller.user).await?,
+                };
+                // The default project of the user may not exist yet.
+                let Some(project) = project else { return Ok(TargetProfile::Default(None)) };
+                let default = TargetProfile::Default(Some(ProfileId::default_of(project.id)));
+                let Some(named) = named else { return Ok(default) };
+                let profile = profiles::find_in(tx, &project, Some(&named)).await?;
+                let is_default = profile.is_default;
+                Ok(if is_default { default } else { TargetProfile::Named(profile.id) })
+            })
+        });
         found.await
     }
 
@@ -92,6 +122,41 @@ impl TaskService {
         });
         Ok(known.await?.is_some())
     }
+}
+
+/// The profile of a new task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TargetProfile {
+    /// The default one of its project; `None` if the project is created with the task.
+    Default(Option<ProfileId>),
+    Named(ProfileId),
+}
+
+/// Rejects changes of another profile: they are data of its agents. A person may combine the default profiles of projects.
+fn check_profile(
+    name: &str,
+    source: &NewTask,
+    target: TargetProfile,
+    trigger: Trigger,
+) -> Result<(), TaskError> {
+    let (own, is_combined) = match target {
+        TargetProfile::Default(own) => {
+            (own, trigger == Trigger::Api && source.profile_id.is_none())
+        }
+        TargetProfile::Named(own) => (Some(own), false),
+    };
+    if is_combined || own == Some(source.profile()) {
+        return Ok(());
+    }
+    let name: String = name.chars().take(100).collect();
+    if trigger == Trigger::Chat {
+        // To an agent, tasks of other profiles do not exist.
+        return Err(TaskError::NotFound(name));
+    }
+    let fault = format!(
+        "builds_on: task \"{name}\" belongs to another profile: create this task in the profile of that one, or leave it out"
+    );
+    Err(TaskError::Invalid(vec![fault]))
 }
 
 /// Rejects sources that are too many, or that have no repository to be merged in.

@@ -132,7 +132,7 @@ impl TaskService {
         }
         let action = push.as_ref().map_or(RepositoryAction::Clone, |_| RepositoryAction::Push);
         let repository = self.resolve_repository(caller, &request, action).await?;
-        let sources = self.resolve_sources(caller, &request, repository.as_ref()).await?;
+        let sources = self.resolve_sources(caller, trigger, &request, repository.as_ref()).await?;
         let id = TaskId::generate();
         let attachments = self.stage_attachments(id, &request.attachments).await?;
         Ok(TaskCreation {

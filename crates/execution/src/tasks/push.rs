@@ -39,7 +39,7 @@ impl TaskService {
         request: PushTask,
         hook: Option<Arc<dyn CreationHook>>,
     ) -> Result<TaskView, ArtifactError> {
-        self.require_own(caller, task).await?;
+        self.find_own(caller, task).await?;
         let diff = artifacts.diff(caller, task, DiffScope::Own, 0).await?;
         let source = self.get(caller, task).await?;
         if let Some(blocking) = describe_findings(&diff, GitSeverity::Block) {

@@ -3,7 +3,7 @@
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::status::{ShownTaskStatus, TaskStatus};
-use cynode_store::{TaskFilter, Tx};
+use cynode_store::{ListedProfiles, TaskFilter, Tx};
 use cynode_wire::jobs::Stream;
 use cynode_wire::page::Page;
 use cynode_wire::tasks::{LogQuery, LogsView, ResultView, TaskQuery, TaskView, TransitionView};
@@ -45,6 +45,16 @@ impl TaskService {
         caller: &Caller,
         query: TaskQuery,
     ) -> Result<Page<TaskView>, TaskError> {
+        self.list_in(caller, query, ListedProfiles::All).await
+    }
+
+    /// Same as [`Self::list`], of these profiles.
+    pub async fn list_in(
+        &self,
+        caller: &Caller,
+        query: TaskQuery,
+        profiles: ListedProfiles,
+    ) -> Result<Page<TaskView>, TaskError> {
         let request = PageRequest::<TaskId>::parse(&query.page())?;
         let status = query.status.map(TaskStatus::from);
         // `running` and `waiting` are both stored as running; the filter separates them.
@@ -66,8 +76,15 @@ impl TaskService {
                     // Everyone who sees a project sees all of its tasks.
                     let created_by = if project.is_some() { None } else { caller.own() };
                     let project = project.map(|project| project.id);
-                    let filter =
-                        TaskFilter { created_by, project, status, awaits_answer, before, limit };
+                    let filter = TaskFilter {
+                        created_by,
+                        project,
+                        profiles,
+                        status,
+                        awaits_answer,
+                        before,
+                        limit,
+                    };
                     let tasks = tx.task_list(&filter).await?;
                     views(tx, tasks).await
                 })

@@ -60,6 +60,7 @@ pub(super) async fn assign_cache(
     });
     let scope = CacheScope {
         project: task.spec.project,
+        profile: task.spec.profile(),
         user: task.spec.created_by,
         level,
         repository,

@@ -30,7 +30,7 @@ impl RequestService {
         let body = request.body.redact_secrets();
         validate(&title, &body)?;
         let task: NameOrId<TaskId> = task.into();
-        self.tasks.require_own(caller, &task).await?;
+        self.tasks.find_own(caller, &task).await?;
         let task = self.tasks.get(caller, &task).await?;
         let repository = task.repository.ok_or_else(|| {
             let name = &task.task_name;

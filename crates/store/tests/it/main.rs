@@ -56,6 +56,7 @@ conformance_tests! {
         events_read_back_in_order_and_to_their_user_only,
         a_repeated_event_is_stored_once_and_old_ones_are_deleted,
         a_trace_has_the_rows_of_its_runs_and_of_no_other,
+        a_trace_belongs_to_the_profiles_of_its_tasks_and_work_to_its_newest_trace,
         the_counts_of_a_trace_do_not_depend_on_the_limit,
         traces_are_listed_by_their_newest_run,
     }

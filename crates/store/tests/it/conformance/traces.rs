@@ -6,7 +6,7 @@ use cynode_domain::status::RunStatus;
 use cynode_domain::trace::{
     TraceActor, TraceEntry, TraceEvent, TraceEventKind, TraceField, TraceStop,
 };
-use cynode_store::{NewJob, Run, Store, TraceEventRow, TraceFilter, TraceListFilter};
+use cynode_store::{NewJob, Run, Store, TraceEventRow, TraceFilter, TraceListFilter, TraceProfile};
 use serde_json::json;
 
 use crate::world::{World, at};
@@ -187,4 +187,28 @@ pub(crate) async fn traces_are_listed_by_their_newest_run(store: Store) {
     assert_eq!(page.iter().map(|it| it.id).collect::<Vec<_>>(), [newest, of_second]);
     assert_eq!(rest.iter().map(|it| it.trace).collect::<Vec<_>>(), [second]);
     assert!(none.is_empty() && no_failure.is_empty());
+}
+
+pub(crate) async fn a_trace_belongs_to_the_profiles_of_its_tasks_and_work_to_its_newest_trace(
+    store: Store,
+) {
+    let world = World::new(store).await;
+    let (first, second) = (TraceId::generate(), TraceId::generate());
+    let (task, run) = traced_task(&world, "a", first).await;
+    let newer = Run { id: RunId::generate(), task, trace: second, status: RunStatus::Pending };
+    write_tx!(world.store, tx => tx.run_insert(&newer).await);
+    let row = read_tx!(world.store, tx => tx.task_get(task).await).unwrap().spec;
+    let stranger = world.other_user("eve").await;
+
+    let profiles = read_tx!(world.store, tx => tx.trace_profiles(first, row.created_by).await);
+    let strange = read_tx!(world.store, tx => tx.trace_profiles(first, stranger).await);
+    let of_run = read_tx!(world.store, tx => tx.trace_of_work(Some(run), Some(task)).await);
+    let of_task = read_tx!(world.store, tx => tx.trace_of_work(None, Some(task)).await);
+    let unknown = TaskId::generate();
+    let of_nothing = read_tx!(world.store, tx => tx.trace_of_work(None, Some(unknown)).await);
+
+    assert_eq!(profiles, [TraceProfile { project: row.project, profile: row.profile() }]);
+    assert_eq!(row.profile(), ProfileId::default_of(row.project));
+    assert_eq!(strange, []);
+    assert_eq!((of_run, of_task, of_nothing), (Some(first), Some(second), None));
 }
