@@ -36,7 +36,8 @@ pub struct ProfileSpec {
     /// Patterns of the tools that agents may call, such as `db.task.*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// Hosts that sandboxes may connect to, if their agent profile allows them too.
+    /// Hosts that sandboxes may connect to, if their agent profile allows them too, and that tools may fetch from, if
+    /// rules allow them too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     /// Patterns of the models that agents may call: names or hints, such as `fast`.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use cynode_execution::TaskService;
-use cynode_execution::tasks::{IdInTask, TaskScope};
+use cynode_execution::tasks::IdInTask;
 use cynode_resources::{ProjectError, Projects};
 use cynode_resources::{agents::AgentTokenError, agents::AgentTokens};
 use cynode_resources::{
@@ -15,6 +15,7 @@ use cynode_resources::{
 use serde_json::{Map, Value};
 
 use crate::identity::Identity;
+use crate::pipeline::context::FoundTask;
 use crate::pipeline::context::IdLookupResults;
 use crate::pipeline::context::IdLookups;
 use crate::snapshot::RegistryData;
@@ -115,16 +116,13 @@ impl GatewayBackend for GatewayOperations {
             };
         }
         if let Some(task) = needed.task {
-            let scope = self.task_scope(identity, IdInTask::Task(task)).await?;
-            facts.task = scope.map(|scope| scope.project);
+            facts.task = self.find_task(identity, IdInTask::Task(task)).await?;
         }
         if let Some(job) = needed.job {
-            let scope = self.task_scope(identity, IdInTask::Job(job)).await?;
-            facts.job = scope.map(|scope| (scope.task, scope.project));
+            facts.job = self.find_task(identity, IdInTask::Job(job)).await?;
         }
         if let Some(run) = needed.run {
-            let scope = self.task_scope(identity, IdInTask::Run(run)).await?;
-            facts.run = scope.map(|scope| (scope.task, scope.project));
+            facts.run = self.find_task(identity, IdInTask::Run(run)).await?;
         }
         Ok(facts)
     }
@@ -159,12 +157,17 @@ impl OpenCallRecord for AuditedOpenCall {
 }
 
 impl GatewayOperations {
-    async fn task_scope(
+    async fn find_task(
         &self,
         identity: &Identity,
         id: IdInTask,
-    ) -> Result<Option<TaskScope>, BackendError> {
-        self.tasks.scope(&identity.caller, id).await.map_err(BackendError::new)
+    ) -> Result<Option<FoundTask>, BackendError> {
+        let found = self.tasks.scope(&identity.caller, id).await.map_err(BackendError::new)?;
+        Ok(found.map(|scope| FoundTask {
+            task: scope.task,
+            project: scope.project,
+            profile: scope.profile,
+        }))
     }
 }
 

@@ -28,6 +28,7 @@ use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::policy::{ErrorKind, Principal, ToolScope};
 use cynode_execution::analysts::AnalystService;
 use cynode_execution::findings::FindingService;
+use cynode_execution::tasks::ListedProfiles;
 use cynode_execution::{ArtifactService, NodeService, TaskService};
 use cynode_ops::capability_leases::CapabilityLeases;
 use cynode_ops::memory::JobNotes;
@@ -100,6 +101,14 @@ impl ToolContext {
         let missing =
             || ToolFault::new(ErrorKind::NotImplemented, "requests are not accepted here");
         self.services.requests.as_ref().ok_or_else(missing)
+    }
+
+    /// The profiles whose work a list has. A token that is bound to no task is one of a default profile.
+    fn listed_profiles(&self) -> ListedProfiles {
+        match self.identity.agent {
+            Principal::User => ListedProfiles::All,
+            Principal::Agent(_) => ListedProfiles::Default,
+        }
     }
 
     /// The user that the call is made for, and whether they make it themselves.

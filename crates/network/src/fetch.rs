@@ -50,12 +50,12 @@ pub enum FetchError {
     Compressed,
 }
 
-/// Fetches the document at `url`. `allow` must accept every host on the way.
+/// Fetches the document at `url`. `allow` must accept the host and port of every URL on the way.
 pub async fn get(
     reach: &NetworkReach,
     url: Url,
     bounds: FetchLimits,
-    allow: impl Fn(&str) -> Result<(), String>,
+    allow: impl Fn(&Url) -> Result<(), String>,
 ) -> Result<FetchedDocument, FetchError> {
     let client = reach.client(bounds.connect).build().map_err(|_| FetchError::Unreachable)?;
     let fetched = follow_redirects(&client, reach, url, bounds, allow);
@@ -67,11 +67,11 @@ async fn follow_redirects(
     reach: &NetworkReach,
     mut url: Url,
     bounds: FetchLimits,
-    allow: impl Fn(&str) -> Result<(), String>,
+    allow: impl Fn(&Url) -> Result<(), String>,
 ) -> Result<FetchedDocument, FetchError> {
     for _ in 0..=bounds.redirects {
         check_url(reach, &url)?;
-        allow(url.host_str().unwrap_or_default()).map_err(FetchError::Host)?;
+        allow(&url).map_err(FetchError::Host)?;
         let request = client.get(url.clone()).header(ACCEPT, "text/html, text/*, application/json");
         let response = request.send().await.map_err(|error| classify_error(&error))?;
         match redirect_target(&response, &url)? {
@@ -197,8 +197,8 @@ mod tests {
     async fn fetch(path: &str, bounds: FetchLimits) -> Result<FetchedDocument, FetchError> {
         let url = Url::parse(&format!("{}{path}", serve().await)).unwrap();
         let reach = NetworkReach::Public(AllowedNetworks::parse(["127.0.0.0/30"]).unwrap());
-        let allow = |host: &str| match host {
-            "127.0.0.2" => Err("not that one".to_owned()),
+        let allow = |url: &Url| match url.host_str() {
+            Some("127.0.0.2") => Err("not that one".to_owned()),
             _ => Ok(()),
         };
         get(&reach, url, bounds, allow).await

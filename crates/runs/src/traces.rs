@@ -12,10 +12,10 @@ mod tree;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use cynode_domain::ids::{ProfileId, RunId, TraceId};
+use cynode_domain::ids::{ProfileId, RunId, TaskId, TraceId};
 use cynode_resources::Caller;
 use cynode_resources::paging::PageRequest;
-use cynode_store::{InferenceCall, TraceFilter, TraceListFilter, TraceRun, Tx};
+use cynode_store::{InferenceCall, TraceFilter, TraceListFilter, TraceProfile, TraceRun, Tx};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::traces::{
     DEFAULT_TRACE_SPANS, MAX_TRACE_SPANS, TraceListQuery, TraceQuery, TraceSummary, TraceView,
@@ -48,6 +48,31 @@ impl RunQueries {
             })
             .await?;
         build_trace(trace, &rows).ok_or_else(|| RunError::TraceNotFound(trace))
+    }
+
+    /// Returns the profiles that the caller's rows of a trace belong to.
+    pub async fn get_trace_profiles(
+        &self,
+        caller: &Caller,
+        trace: TraceId,
+    ) -> Result<Vec<TraceProfile>, RunError> {
+        let owner = caller.user;
+        let found = self.store.read(move |tx| {
+            Box::pin(async move { Ok::<_, RunError>(tx.trace_profiles(trace, owner).await?) })
+        });
+        found.await
+    }
+
+    /// Returns the trace of a run, else of a task, whose access was checked.
+    pub async fn find_trace_of_work(
+        &self,
+        run: Option<RunId>,
+        task: Option<TaskId>,
+    ) -> Result<Option<TraceId>, RunError> {
+        let found = self.store.read(move |tx| {
+            Box::pin(async move { Ok::<_, RunError>(tx.trace_of_work(run, task).await?) })
+        });
+        found.await
     }
 
     /// Returns a page of the traces that have a run, the one with the newest run first.

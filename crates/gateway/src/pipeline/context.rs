@@ -1,10 +1,12 @@
 //! Stage `context`: whether the ids in the arguments belong to the caller.
 //!
 //! An id that the token is bound to needs no lookup: it must be equal. Any other id is looked up
-//! and must exist, be visible to the user, and be consistent with the other ids.
+//! and must exist, be visible to the user, and be consistent with the other ids. To an agent, a task
+//! of another profile does not exist: [`is_profile_reachable`] decides it, here and wherever else an
+//! agent names work.
 
-use cynode_domain::ids::{GroupId, JobId, ProjectId, RunId, TaskId, UserId};
-use cynode_domain::policy::{ErrorKind, Stage};
+use cynode_domain::ids::{GroupId, JobId, ProfileId, ProjectId, RunId, TaskId, UserId};
+use cynode_domain::policy::{ErrorKind, Principal, Stage};
 use serde_json::Value;
 
 use super::{CallScope, Denial};
@@ -42,13 +44,32 @@ impl IdLookups {
 /// The results of the lookups. `None`: does not exist, or not for this user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IdLookupResults {
-    /// The task's project.
-    pub task: Option<ProjectId>,
-    /// The job's task and project.
-    pub job: Option<(TaskId, ProjectId)>,
-    /// The run's task and project.
-    pub run: Option<(TaskId, ProjectId)>,
+    pub task: Option<FoundTask>,
+    /// The task of the job.
+    pub job: Option<FoundTask>,
+    /// The task of the run.
+    pub run: Option<FoundTask>,
     pub project: Option<ProjectId>,
+}
+
+/// The task that an id belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundTask {
+    pub task: TaskId,
+    pub project: ProjectId,
+    pub profile: ProfileId,
+}
+
+/// Whether the caller may name work of a profile. People name work of every profile. An agent names work of the profile of
+/// its token; one that is bound to no project, work of the default profile of each.
+pub fn is_profile_reachable(identity: &Identity, project: ProjectId, profile: ProfileId) -> bool {
+    if identity.agent == Principal::User {
+        return true;
+    }
+    // Tokens of earlier releases have no profile.
+    let is_unbound = identity.project.is_none() || identity.profile_id.is_none();
+    identity.profile_id == Some(profile)
+        || (is_unbound && profile == ProfileId::default_of(project))
 }
 
 /// Reads the scoped ids from a tool's arguments.
@@ -126,9 +147,10 @@ pub fn check(
         return Err(context_denial("project not found"));
     }
     if needed.task.is_some() {
+        let found = facts.task.filter(|found| is_reachable(identity, found));
         let unknown = || cynode_fault::fault!("REQ-MCPGAT-0106").then(ProjectId::generate);
-        let found = facts.task.or_else(unknown);
-        let project = found.ok_or_else(|| context_denial("task not found"))?;
+        let project = found.map(|found| found.project).or_else(unknown);
+        let project = project.ok_or_else(|| context_denial("task not found"))?;
         setting.project = Some(check_consistent(
             "the task belongs to another project",
             setting.project,
@@ -136,20 +158,30 @@ pub fn check(
         )?);
     }
     if needed.job.is_some() {
-        let (task, project) = facts.job.ok_or_else(|| context_denial("job not found"))?;
+        let found = facts.job.filter(|found| is_reachable(identity, found));
+        let FoundTask { task, project, .. } =
+            found.ok_or_else(|| context_denial("job not found"))?;
         setting.task =
             Some(check_consistent("the job belongs to another task", setting.task, task)?);
         setting.project =
             Some(check_consistent("the job belongs to another project", setting.project, project)?);
     }
     if needed.run.is_some() {
-        let (task, project) = facts.run.ok_or_else(|| context_denial("run not found"))?;
+        let found = facts.run.filter(|found| is_reachable(identity, found));
+        let FoundTask { task, project, .. } =
+            found.ok_or_else(|| context_denial("run not found"))?;
         setting.task =
             Some(check_consistent("the run belongs to another task", setting.task, task)?);
         setting.project =
             Some(check_consistent("the run belongs to another project", setting.project, project)?);
     }
     Ok(setting)
+}
+
+/// Whether a task exists for the caller: its own does, and others of its profile.
+fn is_reachable(identity: &Identity, found: &FoundTask) -> bool {
+    identity.task == Some(found.task)
+        || is_profile_reachable(identity, found.project, found.profile)
 }
 
 fn check_bound<Id: PartialEq>(

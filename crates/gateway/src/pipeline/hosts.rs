@@ -2,8 +2,9 @@
 //!
 //! A rule with action `web.fetch` and resource type `web.domain` allows or denies a host; any deny
 //! wins. A host without a matching rule must be in the setting [`ALLOWED_HOSTS`], else it is
-//! denied.
+//! denied. A profile that lists hosts allows only these of the remaining ones.
 
+use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_domain::policy::network::HostPattern;
 use cynode_domain::policy::rules::{Access, RuleVerdict, evaluate};
 use cynode_domain::policy::{ErrorKind, Stage};
@@ -36,18 +37,20 @@ pub fn check_named_host(
         return Ok(());
     }
     let url = arguments.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
-    match url.as_ref().and_then(Url::host_str) {
-        Some(host) => check_host(snapshot, identity, setting, host),
-        None => Err(Denial::new(Stage::Arguments, ErrorKind::InvalidArguments, "url is not a URL")),
+    match url {
+        Some(url) if url.has_host() => check_host(snapshot, identity, setting, &url),
+        _ => Err(Denial::new(Stage::Arguments, ErrorKind::InvalidArguments, "url is not a URL")),
     }
 }
 
+/// Checks the host of a URL.
 pub fn check_host(
     snapshot: &PolicySnapshot,
     identity: &Identity,
     setting: CallScope,
-    host: &str,
+    url: &Url,
 ) -> Result<(), Denial> {
+    let host = url.host_str().unwrap_or_default();
     let host = host.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase();
     let refuse = |text: String| Err(Denial::new(Stage::Rules, ErrorKind::PolicyViolation, text));
     let access = Access {
@@ -63,13 +66,41 @@ pub fn check_host(
     };
     let shown: String = host.chars().take(100).collect();
     match evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access) {
-        RuleVerdict::Allowed(_) => Ok(()),
-        RuleVerdict::Denied(rule) => refuse(format!("rule {rule} denies the host \"{shown}\"")),
-        RuleVerdict::NoMatch if is_listed(snapshot, &host) => Ok(()),
-        RuleVerdict::NoMatch => refuse(format!(
-            "the host \"{shown}\" is not allowed: no rule or entry of {ALLOWED_HOSTS} matches it"
-        )),
+        RuleVerdict::Allowed(_) => {}
+        RuleVerdict::Denied(rule) => {
+            return refuse(format!("rule {rule} denies the host \"{shown}\""));
+        }
+        RuleVerdict::NoMatch if is_listed(snapshot, &host) => {}
+        RuleVerdict::NoMatch => {
+            return refuse(format!(
+                "the host \"{shown}\" is not allowed: no rule or entry of {ALLOWED_HOSTS} matches it"
+            ));
+        }
     }
+    let port = url.port_or_known_default().unwrap_or_default();
+    profile_refusal(snapshot, identity, (&host, port)).map_or(Ok(()), refuse)
+}
+
+/// Why the profile of the token does not allow a host and port; `None` if it does.
+fn profile_refusal(
+    snapshot: &PolicySnapshot,
+    identity: &Identity,
+    (host, port): (&str, u16),
+) -> Option<String> {
+    let profile = identity.profile_id.and_then(|profile| snapshot.profile(profile))?;
+    let Some(spec) = &profile.spec else {
+        return Some("the profile of this token cannot be read, so it allows nothing".to_owned());
+    };
+    // A list that cannot be read allows no host.
+    let allowed = AllowedHosts::parse(spec.hosts.as_deref()?).unwrap_or_default();
+    if allowed.allows(host, port) {
+        return None;
+    }
+    let (name, shown) = (&profile.name, host.chars().take(100).collect::<String>());
+    Some(format!(
+        "the profile \"{name}\" of this token does not allow the host \"{shown}\" at port {port}: the owner of the project \
+         can add it to the hosts of the profile"
+    ))
 }
 
 fn is_listed(snapshot: &PolicySnapshot, host: &str) -> bool {

@@ -102,13 +102,27 @@ fn call(name: &'static str, context: ToolContext, inputs: Value) -> ToolFuture {
         let fetch = may_fetch.then(|| {
             Arc::new(CallerFetch { context: Arc::clone(&context) }) as Arc<dyn FetchDocument>
         });
-        let trace = context.identity.origin.trace.unwrap_or_else(TraceId::generate);
+        let trace = trace_of(&context).await?;
         let profile = context.identity.profile_id;
         handler
             .call(inputs, HandlerContext { profile, trace, fetch })
             .await
             .map_err(|error| handler_fault(&error))
     })
+}
+
+/// The trace of a call: that of the work that the token was issued for, else of its run, else of the newest run of its task,
+/// else a new one.
+async fn trace_of(context: &ToolContext) -> Result<TraceId, ToolFault> {
+    let ToolContext { services, identity, call_scope, .. } = context;
+    if let Some(trace) = identity.origin.trace {
+        return Ok(trace);
+    }
+    if identity.run.is_none() && call_scope.task.is_none() {
+        return Ok(TraceId::generate());
+    }
+    let found = services.runs.find_trace_of_work(identity.run, call_scope.task).await?;
+    Ok(found.unwrap_or_else(TraceId::generate))
 }
 
 /// Whether rules and profile of the caller allow `web.fetch`.
@@ -130,8 +144,8 @@ impl FetchDocument for CallerFetch {
         let failed = |text: &str| FetchFailure::Failed(text.to_owned());
         let url = Url::parse(url).map_err(|_| failed("url is not a URL"))?;
         let openings = parse_openings(snapshot.setting(ALLOWED_NETWORKS_SETTING));
-        let allow = |host: &str| {
-            hosts::check_host(snapshot, identity, *call_scope, host).map_err(|it| it.message)
+        let allow = |url: &Url| {
+            hosts::check_host(snapshot, identity, *call_scope, url).map_err(|it| it.message)
         };
         let fetched = get(&NetworkReach::Public(openings), url, LIMITS, allow).await;
         let fetched = fetched.map_err(|error| match error {

@@ -5,13 +5,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use cynode_domain::ids::{JobId, ProjectId, RuleId, RunId, ServerId, TaskId, TokenId, UserId};
+use cynode_domain::ids::{
+    JobId, ProfileId, ProjectId, RuleId, RunId, ServerId, TaskId, TokenId, UserId,
+};
 use cynode_domain::policy::rules::{AccessRule, Conditions, RuleSubject};
 use cynode_domain::policy::{Effect, Principal, ToolScope};
 use cynode_gateway::BackendError;
 use cynode_gateway::GatewayBackend;
 use cynode_gateway::Identity;
 use cynode_gateway::OpenCallRecord;
+use cynode_gateway::pipeline::context::FoundTask;
 use cynode_gateway::pipeline::context::IdLookupResults;
 use cynode_gateway::pipeline::context::IdLookups;
 use cynode_gateway::snapshot::RegistryData;
@@ -37,6 +40,8 @@ pub(crate) struct FakeBackend {
     pub(crate) tokens: Mutex<HashMap<String, Identity>>,
     pub(crate) world: Mutex<RegistryData>,
     pub(crate) tasks: Mutex<HashMap<TaskId, ProjectId>>,
+    /// The profiles of tasks that are not in the default one of their project.
+    pub(crate) profiles: Mutex<HashMap<TaskId, ProfileId>>,
     pub(crate) jobs: Mutex<HashMap<JobId, TaskId>>,
     pub(crate) runs: Mutex<HashMap<RunId, TaskId>>,
     pub(crate) projects: Mutex<Vec<ProjectId>>,
@@ -83,11 +88,17 @@ impl GatewayBackend for FakeBackend {
         let tasks = self.tasks.lock().unwrap();
         let job = needed.job.and_then(|job| self.jobs.lock().unwrap().get(&job).copied());
         let run = needed.run.and_then(|run| self.runs.lock().unwrap().get(&run).copied());
-        let with_project = |task| tasks.get(&task).map(|project| (task, *project));
+        let profiles = self.profiles.lock().unwrap();
+        let find = |task| {
+            let project = *tasks.get(&task)?;
+            let profile = profiles.get(&task).copied();
+            let profile = profile.unwrap_or(ProfileId::default_of(project));
+            Some(FoundTask { task, project, profile })
+        };
         Ok(IdLookupResults {
-            task: needed.task.and_then(|task| tasks.get(&task).copied()),
-            job: job.and_then(with_project),
-            run: run.and_then(with_project),
+            task: needed.task.and_then(find),
+            job: job.and_then(find),
+            run: run.and_then(find),
             project: needed
                 .project
                 .filter(|project| self.projects.lock().unwrap().contains(project)),

@@ -3,12 +3,13 @@
 use axum::Router;
 use axum::response::{Html, Redirect};
 use axum::routing::get;
-use cynode_domain::ids::{ProjectId, TaskId};
+use cynode_domain::ids::{ProfileId, ProjectId, TaskId};
 use cynode_domain::policy::Effect;
 use cynode_domain::policy::rules::AccessRule;
 use cynode_gateway::GatewayOptions;
 use cynode_gateway::snapshot::RegistryData;
 use cynode_ops::{access::Audience, access::ToolAccessExplainer as _};
+use cynode_resources::profiles::NarrowingProfile;
 use serde_json::{Value, json};
 
 use crate::backend::{Entry, rule};
@@ -199,4 +200,62 @@ async fn handlers_that_are_not_configured_are_not_executed() {
     assert_eq!(error["type"], "not_implemented", "{answer}");
     let inputs = json!({ "before": "a", "after": "b" });
     assert_eq!(call_handler(&harness, "text.diff", inputs).await["added"], 1);
+}
+
+#[tokio::test]
+async fn a_profile_with_hosts_allows_only_these_of_the_hosts_that_rules_allow() {
+    let (harness, url, task) = web().await;
+    let host = url.trim_start_matches("http://").to_owned();
+    let data = format!("{url}/data");
+    let profile = ProfileId::generate();
+    harness.bind("pm", |identity| identity.profile_id = Some(profile));
+    let narrow = async |spec: Option<Value>| {
+        let spec = spec.map(|spec| serde_json::from_value(spec).unwrap());
+        let narrowing = NarrowingProfile { id: profile, name: "careful".to_owned(), spec };
+        harness.change(|world| world.profiles = vec![narrowing]).await;
+    };
+    let web_json = "cuga.modular.tools.web.json";
+    let by_rules = ("rules".to_owned(), "policy_violation".to_owned());
+    let refusals = async || {
+        let fetched = json!({ "task_id": task, "url": url });
+        let ingested = json!({ "url": url });
+        [
+            harness.refusal("pm", "web.fetch", fetched).await,
+            harness.refusal("pm", web_json, json!({ "url": data })).await,
+            harness.refusal("pm", "knowledge.fetch", ingested).await,
+        ]
+    };
+    let by_tool = ("invoke".to_owned(), "policy_violation".to_owned());
+    let expected = [by_rules.clone(), by_rules.clone(), by_tool];
+
+    // Other hosts, another port, and none.
+    for spec in [
+        Some(json!({ "hosts": ["docs.example"] })),
+        Some(json!({ "hosts": ["127.0.0.1:1"] })),
+        Some(json!({ "hosts": [] })),
+    ] {
+        narrow(spec.clone()).await;
+        assert_eq!(refusals().await, expected, "{spec:?}");
+    }
+    // A redirect is judged by the profile too.
+    narrow(Some(json!({ "hosts": [host] }))).await;
+    harness
+        .change(|world| {
+            set_setting(world, "web.fetch.allowed_hosts", json!(["127.0.0.1", "127.0.0.9"]));
+        })
+        .await;
+    assert_eq!(fetch(&harness, task, &url).await["title"], "Docs");
+    let answer = harness.call("pm", web_json, json!({ "url": data })).await;
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    let away = &fetch(&harness, task, &format!("{url}/away")).await["error"];
+    let message = away["message"].as_str().unwrap();
+    assert!(message.contains("the profile \"careful\" of this token does not allow"), "{away}");
+    // It grants nothing: a rule denies the host, or none allows it.
+    harness.change(|world| world.rules.push(about_hosts(Effect::Deny, "127.0.0.1"))).await;
+    assert_eq!(refusals().await, expected);
+    // A person's own client has no profile.
+    harness.change(|world| drop(world.rules.pop())).await;
+    narrow(Some(json!({ "hosts": [] }))).await;
+    let of_person = harness.call("user", "web.fetch", json!({ "task_id": task, "url": url })).await;
+    assert_eq!(of_person["result"]["structuredContent"]["title"], "Docs", "{of_person}");
 }

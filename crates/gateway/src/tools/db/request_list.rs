@@ -46,5 +46,6 @@ async fn run(context: ToolContext, arguments: DbRequestList) -> Result<Value, To
         mine: true,
         ..RequestQuery::default()
     };
-    to_json(context.requests()?.list(&context.identity.caller, query).await?)
+    let profiles = context.listed_profiles();
+    to_json(context.requests()?.list_in(&context.identity.caller, query, profiles).await?)
 }

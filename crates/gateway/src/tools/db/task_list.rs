@@ -40,5 +40,6 @@ async fn run(context: ToolContext, arguments: DbTaskList) -> Result<Value, ToolF
     // The context stage has checked project_id; a bound caller sees its own project only.
     let project = context.call_scope.project.map(|project| project.to_string());
     let query = TaskQuery { limit: page.limit, cursor: page.cursor, status, project };
-    to_json(context.services.tasks.list(&context.identity.caller, query).await?)
+    let profiles = context.listed_profiles();
+    to_json(context.services.tasks.list_in(&context.identity.caller, query, profiles).await?)
 }

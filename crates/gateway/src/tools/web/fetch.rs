@@ -71,9 +71,9 @@ pub(in crate::tools) async fn fetch_document(
 ) -> Result<FetchedDocument, ToolFault> {
     let reach =
         NetworkReach::Public(parse_openings(context.snapshot.setting(ALLOWED_NETWORKS_SETTING)));
-    let allow = |host: &str| {
+    let allow = |url: &Url| {
         let judged =
-            hosts::check_host(&context.snapshot, &context.identity, context.call_scope, host);
+            hosts::check_host(&context.snapshot, &context.identity, context.call_scope, url);
         judged.map_err(|denial| denial.message)
     };
     get(&reach, url, BOUNDS, allow).await.map_err(|error| fetch_fault(&error))
