@@ -163,7 +163,8 @@ pub(crate) fn is_step_attempt(job: &NewJob) -> bool {
     is_attempt(job.step_index, job.attempt)
 }
 
-pub(super) fn is_attempt(step_index: u32, attempt: u32) -> bool {
+/// Whether a job is an attempt at a step, by its numbers.
+pub fn is_attempt(step_index: u32, attempt: u32) -> bool {
     step_index < EXEC_STEP && split_attempt(attempt).1.is_none()
 }
 

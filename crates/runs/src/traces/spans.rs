@@ -237,7 +237,7 @@ pub(super) fn model_call_span(row: &InferenceCall, parents: &Parents) -> DraftSp
         && matches!(row.outcome, InferenceOutcome::Success | InferenceOutcome::Canceled);
     let mut draft =
         DraftSpan::new(TraceSpanKind::ModelCall, row.id, &row.model, (row.created_at, end))
-            .below(parents.find(None, row.run, row.task))
+            .below(parents.find(parents.find_calling_job(row), row.run, row.task))
             .with(status, format!("{} for {}, {}", row.provider, row.purpose, row.outcome));
     draft.span.usage = Some(TraceUsage {
         model_calls: 1,

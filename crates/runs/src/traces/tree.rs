@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use cynode_audit::StoredCall;
 use cynode_domain::ids::{JobId, ProfileId, RunId, TaskId, TraceId};
+use cynode_domain::policy::Principal;
+use cynode_execution::workflow::job_creation::is_attempt;
 use cynode_store::{
     ChatRecord, InferenceCall, ManagerDecision, TraceCounts, TraceEventRow, TraceJob, TraceRun,
     TraceTask, TraceTransition,
@@ -46,6 +48,9 @@ pub(super) struct Parents {
     tasks: HashMap<TaskId, String>,
     runs: HashMap<RunId, String>,
     jobs: HashMap<JobId, String>,
+    /// When the attempts at the steps of each run were executed.
+    attempts: HashMap<RunId, Vec<AttemptTimes>>,
+    has_all_jobs: bool,
     /// The chat turn, if the trace has exactly one.
     root: Option<String>,
 }
@@ -62,6 +67,45 @@ impl Parents {
         let run = || run.and_then(|run| self.runs.get(&run));
         let task = || task.and_then(|task| self.tasks.get(&task));
         job.or_else(run).or_else(task).or(self.root.as_ref()).cloned()
+    }
+
+    /// The job whose agent made a call: the attempt of its run that was executed at that time. `None` if the agent of no job
+    /// made it, or if it is not known which one did.
+    ///
+    /// The row of a call names its run. Attempts of a run follow each other, and the token of an agent ends with its job: of
+    /// several attempts, the time decides.
+    pub(super) fn find_calling_job(&self, call: &InferenceCall) -> Option<JobId> {
+        if call.agent != Some(Principal::SANDBOX) {
+            return None;
+        }
+        let at = call.created_at;
+        let attempts = self.attempts.get(&call.run?)?;
+        if let ([only], true) = (&attempts[..], self.has_all_jobs) {
+            return Some(only.job);
+        }
+        let mut found =
+            attempts.iter().filter(|it| it.start <= at && it.end.is_none_or(|end| at <= end));
+        let first = found.next()?;
+        found.next().is_none().then_some(first.job)
+    }
+}
+
+/// When a job was executed.
+#[derive(Debug, Clone, Copy)]
+struct AttemptTimes {
+    job: JobId,
+    start: DateTime<Utc>,
+    /// `None` while it runs.
+    end: Option<DateTime<Utc>>,
+}
+
+impl AttemptTimes {
+    /// `None` for a check, a command in the workspace and a job that has not started: no agent works in them.
+    fn of(job: &TraceJob) -> Option<Self> {
+        let number = |value: i64| u32::try_from(value).ok();
+        let is_attempt = is_attempt(number(job.step_index)?, number(job.attempt)?);
+        let start = job.started_at.filter(|_| is_attempt)?;
+        Some(Self { job: job.id, start, end: job.ended_at })
     }
 }
 
@@ -112,7 +156,13 @@ fn index_parents(rows: &TraceRows) -> Parents {
         [turn] => Some(span_id(TraceSpanKind::ChatTurn, turn.id)),
         _ => None,
     };
-    Parents { tasks: tasks.collect(), runs: runs.collect(), jobs: jobs.collect(), root }
+    let mut attempts: HashMap<RunId, Vec<AttemptTimes>> = HashMap::new();
+    for job in &rows.jobs {
+        attempts.entry(job.run).or_default().extend(AttemptTimes::of(job));
+    }
+    let has_all_jobs = i64::try_from(rows.jobs.len()).is_ok_and(|shown| shown >= rows.counts.jobs);
+    let (tasks, runs, jobs) = (tasks.collect(), runs.collect(), jobs.collect());
+    Parents { tasks, runs, jobs, attempts, has_all_jobs, root }
 }
 
 pub(super) fn task_span_id(task: &TraceTask) -> String {
@@ -198,5 +248,78 @@ pub(super) trait PendingCall {
 impl PendingCall for StoredCall {
     fn is_pending_in_trace(&self) -> bool {
         self.outcome.is_none() && self.call.status == cynode_domain::policy::CallStatus::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cynode_domain::ids::{InferenceId, UserId};
+    use cynode_domain::model::InferenceOutcome;
+    use cynode_domain::status::JobStatus;
+
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap()
+    }
+
+    fn attempt(run: RunId, attempt: i64, from: i64, to: Option<i64>) -> TraceJob {
+        TraceJob {
+            id: JobId::generate(),
+            run,
+            step_index: 0,
+            attempt,
+            status: JobStatus::Completed,
+            node: None,
+            created_at: at(0),
+            started_at: Some(at(from)),
+            ended_at: to.map(at),
+        }
+    }
+
+    fn call(run: RunId, agent: Principal, second: i64) -> InferenceCall {
+        InferenceCall {
+            id: InferenceId::generate(),
+            created_at: at(second),
+            purpose: String::new(),
+            agent: Some(agent),
+            user: UserId::generate(),
+            project: None,
+            task: None,
+            run: Some(run),
+            thread: None,
+            trace_id: String::new(),
+            provider: String::new(),
+            model: String::new(),
+            prompt_hash: None,
+            input_tokens: None,
+            output_tokens: None,
+            cost_micro_usd: None,
+            is_estimate: false,
+            latency_ms: 0,
+            first_chunk_ms: None,
+            outcome: InferenceOutcome::Success,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn a_call_of_a_sandbox_is_below_the_attempt_that_ran_when_it_was_made() {
+        let run = RunId::generate();
+        // A check runs beside the second attempt.
+        let jobs = vec![
+            attempt(run, 1, 10, Some(20)),
+            attempt(run, 2, 30, None),
+            attempt(run, 1001, 30, None),
+        ];
+        let ids: Vec<_> = jobs.iter().map(|job| job.id).collect();
+        let rows = TraceRows { jobs, ..TraceRows::default() };
+        let parents = index_parents(&rows);
+        let found = |agent, second| parents.find_calling_job(&call(run, agent, second));
+
+        assert_eq!(found(Principal::SANDBOX, 15), Some(ids[0]));
+        assert_eq!(found(Principal::SANDBOX, 99), Some(ids[1]));
+        assert_eq!(found(Principal::SANDBOX, 25), None);
+        assert_eq!(found(Principal::PM, 15), None);
     }
 }
