@@ -48,9 +48,11 @@ mod nodes;
 mod notifications;
 mod payloads;
 mod preferences;
+mod profile_boundaries;
 mod profile_isolation;
 mod project_excerpts;
 mod project_repositories;
+mod profile_narrowing;
 mod pushes;
 mod reports;
 mod repositories;
@@ -436,6 +438,7 @@ on_both_engines! {
         jobs_share_a_cache_only_if_equally_trusted_authors_wrote_their_commands,
         a_step_after_a_handle_to_its_workspace_has_the_cache_of_agents,
         the_caches_of_projects_and_users_are_apart,
+        the_caches_of_profiles_of_a_project_are_apart,
     }
     images {
         a_task_in_an_image_runs_on_a_node_that_has_it,
@@ -497,6 +500,7 @@ on_both_engines! {
     builds_on {
         a_task_builds_on_the_newest_changes_and_its_node_gets_those_commits_only,
         changes_that_a_task_cannot_build_on_are_refused_with_a_reason,
+        changes_of_another_profile_are_no_input_of_a_task,
         repeated_requests_retries_and_forks_keep_what_a_task_builds_on,
         a_task_on_a_path_runs_where_the_tasks_that_it_builds_on_ran,
         a_task_that_builds_on_others_waits_for_a_node_that_merges_them,
@@ -569,6 +573,18 @@ on_both_engines! {
         hostile_memory_is_fenced_in_chat_and_marked_as_unconfirmed,
         a_plan_quotes_what_fits_and_a_model_that_plans_is_offered_no_catalogue,
         a_default_project_reads_as_empty_before_anything_is_stored,
+    }
+    profile_boundaries {
+        an_agent_reads_work_and_traces_of_its_own_profile_only,
+        a_task_of_another_profile_does_not_exist_for_an_agent_of_the_project,
+        lists_of_an_agent_have_the_work_of_default_profiles_only,
+    }
+    profile_narrowing {
+        a_model_that_the_profile_does_not_allow_is_refused_before_anything_is_sent,
+        the_budget_of_the_profile_blocks_the_calls_of_a_run,
+        the_limits_of_the_profile_lower_those_of_a_job,
+        the_hosts_of_the_profile_narrow_those_of_the_agent_of_a_job,
+        a_job_shows_the_cost_of_the_model_calls_of_its_agent,
     }
     agent_connections {
         connections_of_an_agent_are_in_the_access_log,
