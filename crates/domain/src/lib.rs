@@ -59,6 +59,7 @@ pub mod task_options;
 pub mod trace;
 pub mod verdict;
 pub mod verification;
+pub mod visible_text;
 pub mod work;
 pub mod work_kind;
 pub mod workflow_state;

@@ -1,5 +1,6 @@
 //! Untrusted text of forges: bounded, and without what a terminal interprets or a reader does not see.
 
+use cynode_domain::visible_text::keep_shown;
 use cynode_runtime::terminal_text::{one_safe_line, strip_escapes};
 use url::Url;
 
@@ -31,13 +32,13 @@ pub fn strip_html_comments(body: &str) -> String {
 
 /// One line without control characters, direction marks and invisible characters.
 pub(crate) fn clean_line(text: &str, max_bytes: usize) -> String {
-    let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
-    one_safe_line(&visible, max_bytes)
+    // Terminal sequences begin with a control character, which is not shown: they are removed first.
+    one_safe_line(&keep_shown(&strip_escapes(text)), max_bytes)
 }
 
-/// Several lines without control characters other than line feeds and tabs.
+/// Several lines without control characters other than line feeds and tabs, and without invisible characters.
 pub(crate) fn clean_body(text: &str) -> String {
-    cut(&strip_escapes(text), MAX_BODY_BYTES)
+    cut(&keep_shown(&strip_escapes(text)), MAX_BODY_BYTES)
 }
 
 /// A body that every forge stores.
@@ -76,14 +77,6 @@ fn cut(text: &str, max_bytes: usize) -> String {
     format!("{}{CUT}", &text[..text.floor_char_boundary(max_bytes - CUT.len())])
 }
 
-/// Characters that change the order of others or take no room: a reader cannot see them in a name or title.
-fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +92,8 @@ mod tests {
     #[test]
     fn bodies_keep_their_lines_and_are_cut_at_a_character() {
         assert_eq!(clean_body("a\r\n\tb\u{1b}[2Jc\u{0}"), "a\n\tbc");
+        let tagged = "do\u{e0069}\u{e007f} it\u{200b}\u{202e}\u{feff}";
+        assert_eq!(clean_body(tagged), "do it", "what a page does not show is not read");
         let long = clean_body(&"é".repeat(MAX_BODY_BYTES));
 
         assert!(long.len() <= MAX_BODY_BYTES && long.ends_with(CUT));

@@ -11,6 +11,7 @@ mod markdown;
 mod pack;
 
 use cynode_domain::knowledge::{DocumentKind, MAX_DOCUMENT_BYTES};
+use cynode_domain::visible_text::keep_shown;
 use sha2::{Digest as _, Sha256};
 
 use crate::html::read_page;
@@ -53,7 +54,7 @@ pub enum ChunkError {
     Empty,
 }
 
-/// Parts a document into passages.
+/// Parts a document into passages, without characters that a reader does not see.
 pub fn chunk_document(kind: DocumentKind, content: &str) -> Result<Vec<Chunk>, ChunkError> {
     if content.len() > MAX_DOCUMENT_BYTES {
         return Err(ChunkError::TooLarge);
@@ -62,12 +63,12 @@ pub fn chunk_document(kind: DocumentKind, content: &str) -> Result<Vec<Chunk>, C
         return Err(ChunkError::Binary);
     }
     let sections = match kind {
-        DocumentKind::Markdown => markdown::sections(content),
+        DocumentKind::Markdown => markdown::sections(&keep_shown(content)),
         DocumentKind::Html => {
             markdown::sections(&read_page(content, MAX_DOCUMENT_BYTES, true).text)
         }
-        DocumentKind::Code => code::sections(content)?,
-        DocumentKind::Text => vec![blocks::paragraphs(content)],
+        DocumentKind::Code => code::sections(&keep_shown(content))?,
+        DocumentKind::Text => vec![blocks::paragraphs(&keep_shown(content))],
         DocumentKind::Pdf => return Err(ChunkError::Pdf),
     };
     let chunks = pack::pack(sections);

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 
+use cynode_domain::visible_text::is_shown;
 use html5ever::buffer_queue::BufferQueue;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
@@ -42,15 +43,6 @@ pub fn read_page(html: &str, max_bytes: usize, marks_headings: bool) -> Readable
         title: (!title.is_empty()).then_some(title),
         text: state.text.trim_end().to_owned(),
     }
-}
-
-/// Whether a character is visible. Invisible ones can smuggle text past a reviewer.
-pub fn is_shown(letter: char) -> bool {
-    let is_unseen = matches!(letter,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}');
-    !is_unseen && (!letter.is_control() || letter == '\n' || letter == '\t')
 }
 
 /// The separator before the next word.

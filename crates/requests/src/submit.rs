@@ -12,6 +12,7 @@ use cynode_domain::request::{
     RequestState,
 };
 use cynode_domain::status::{RequestPhase, TaskStatus};
+use cynode_domain::visible_text::keep_shown;
 use cynode_execution::tasks::{CreationHook, TaskError, task_event};
 use cynode_planning::assignment::is_known_agent;
 use cynode_planning::intake::{MAX_SUBMISSION_BYTES, SubmissionFault, inspect};
@@ -47,6 +48,8 @@ impl RequestService {
         submission: SubmitRequest,
         schedule_run: Option<ScheduleRunId>,
     ) -> Result<RequestView, RequestError> {
+        // What a person does not see does not count, neither for its length nor as a request.
+        let submission = keep_shown_text(submission);
         let faults = validate(&submission);
         if !faults.is_empty() {
             return Err(RequestError::Invalid(faults));
@@ -145,6 +148,16 @@ impl RequestService {
         let name: String = name.chars().take(100).collect();
         let fault = format!("there is no agent \"{name}\"; `cynork agent profiles` lists them");
         Err(RequestError::Invalid(vec![fault]))
+    }
+}
+
+/// The submission without characters that a reader does not see.
+fn keep_shown_text(submission: SubmitRequest) -> SubmitRequest {
+    SubmitRequest {
+        text: keep_shown(&submission.text),
+        reference: submission.reference.as_deref().map(keep_shown),
+        labels: submission.labels.iter().map(|label| keep_shown(label)).collect(),
+        ..submission
     }
 }
 

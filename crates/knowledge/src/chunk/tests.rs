@@ -61,6 +61,20 @@ fn html_is_parted_at_its_headings() {
 }
 
 #[test]
+fn characters_that_a_reader_does_not_see_are_in_no_passage() {
+    for kind in [DocumentKind::Markdown, DocumentKind::Text, DocumentKind::Code, DocumentKind::Html]
+    {
+        let hidden = "Ask\u{e0065}\u{e007f} early\u{200b}\u{202e}.\u{2066}\u{feff}";
+
+        let found = chunk(kind, hidden);
+
+        assert_eq!(found[0].text, "Ask early.", "{kind}");
+    }
+    let heading = chunk(DocumentKind::Markdown, "# Le\u{e0041}ave\ntext");
+    assert_eq!(heading[0].heading, "Leave");
+}
+
+#[test]
 fn what_is_not_readable_text_is_refused_with_a_reason() {
     let refuse = |kind, content: &str| chunk_document(kind, content).unwrap_err();
 

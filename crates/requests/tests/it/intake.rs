@@ -9,7 +9,7 @@ use cynode_requests::RequestError;
 use cynode_wire::requests::SubmitRequest;
 use serde_json::json;
 
-use crate::world::{RequestFixture, is_duplicate, submission};
+use crate::world::{RequestFixture, TEXT, is_duplicate, submission};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_several_equal_submissions_at_once_is_accepted() {
@@ -116,4 +116,19 @@ async fn agents_that_became_invalid_start_no_unit() {
     assert_eq!(world.requests.configuration_fault().await, None);
     world.answer(&view, Reply::Retry {}).await;
     world.child(view.id, "impl:main").await;
+}
+
+#[tokio::test]
+async fn what_a_person_does_not_see_is_no_part_of_a_request() {
+    let world = RequestFixture::sqlite().await;
+    world.add_provider().await;
+    let body = SubmitRequest {
+        text: format!("{TEXT}\u{e0064}\u{e0065}\u{200b}\u{202e}\u{2066}"),
+        labels: vec!["bug\u{e0041}".to_owned()],
+        ..submission(RequestSettings::default())
+    };
+
+    let view = world.requests.submit(&world.bob, body).await.unwrap();
+
+    assert_eq!((view.text.as_str(), view.source.labels), (TEXT, vec!["bug".to_owned()]));
 }
