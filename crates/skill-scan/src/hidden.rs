@@ -82,11 +82,10 @@ fn invisible_character(content: &str) -> Option<ScanFinding> {
         let is_mark = c == '\u{FEFF}' && at == 0;
         if (is_invisible(c) && !is_mark) || hides {
             let reason = format!("it contains the invisible character U+{:04X}", u32::from(c));
+            // The quoted passage is the character itself, which is not trimmed.
             return Some(ScanFinding {
-                rule: "hidden.character".to_owned(),
-                category: Category::HiddenInstructions,
-                reason,
                 text: c.to_string(),
+                ..finding("hidden.character", &reason, "")
             });
         }
         before = Some(c);

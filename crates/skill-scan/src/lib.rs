@@ -39,6 +39,9 @@ pub struct ScanFinding {
     pub reason: String,
     /// The passage as it stands in the text, or its decoded form; truncated.
     pub text: String,
+    /// The hash of what the rule looks for, so that a rule with the same name and another pattern is another rule.
+    #[serde(default)]
+    pub pattern_sha256: String,
 }
 
 impl ScanFinding {
@@ -49,7 +52,13 @@ impl ScanFinding {
             category,
             reason: reason.to_owned(),
             text: text.chars().take(MAX_QUOTE_CHARS).collect(),
+            // A rule without a pattern is a part of this program.
+            pattern_sha256: hash_pattern(rule),
         }
+    }
+
+    fn with_pattern(self, pattern: &str) -> Self {
+        Self { pattern_sha256: hash_pattern(pattern), ..self }
     }
 }
 
@@ -137,7 +146,8 @@ impl SkillScanner {
             let Some(found) = rule.find(&view.text) else { continue };
             if seen.insert(&rule.id) {
                 let passage = view.passage(text, &found);
-                findings.push(ScanFinding::new(&rule.id, rule.category, &rule.reason, passage));
+                let found = ScanFinding::new(&rule.id, rule.category, &rule.reason, passage);
+                findings.push(found.with_pattern(rule.pattern.as_str()));
             }
         }
         for (category, phrase) in &self.phrases {
@@ -145,16 +155,22 @@ impl SkillScanner {
             if seen.insert(phrase) {
                 let passage = view.passage(text, &found);
                 let reason = "it contains a phrase that this installation rejects";
-                findings.push(ScanFinding::new(PHRASE_RULE, *category, reason, passage));
+                let found = ScanFinding::new(PHRASE_RULE, *category, reason, passage);
+                findings.push(found.with_pattern(phrase));
             }
         }
     }
 }
 
+fn hash_pattern(pattern: &str) -> String {
+    hex::encode(Sha256::digest(pattern))
+}
+
 fn fingerprint(added: &[AddedRule], phrases: &[(Category, String)]) -> String {
     let mut hasher = Sha256::new();
-    // The version of the code: raise it when `hidden`, `views` or `encoded` find more or less than before.
-    hasher.update("skill scan 1\n");
+    // The version of the code: raise it when `hidden`, `views` or `encoded` find more or less than before, or when more of
+    // a skill is scanned.
+    hasher.update("skill scan 2\n");
     hasher.update(rules::BUILT_IN);
     for AddedRule { id, category, reason, pattern } in added {
         hasher.update(format!("\n{id}\t{category}\t{reason}\t{pattern}"));

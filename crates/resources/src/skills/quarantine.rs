@@ -4,7 +4,7 @@
 //! A verdict counts for one text and one set of rules. A reader whose skill has no such verdict has it scanned on
 //! the spot, so that [`Skills::rescan`] is about lists, never about safety.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cynode_domain::ids::SkillId;
@@ -29,8 +29,24 @@ const RESCAN_INTERVAL: Duration = Duration::from_secs(15);
 #[serde(deny_unknown_fields)]
 struct ReleasedText {
     content_sha256: String,
-    /// The rules that may match it.
-    rules: Vec<String>,
+    /// The rules that may match it. A release by an earlier version has their names only, which says nothing about their
+    /// patterns: it does not count.
+    rules: BTreeSet<ReleasedRule>,
+}
+
+/// A rule that may match a released text, as it was when the text was released.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReleasedRule {
+    rule: String,
+    pattern_sha256: String,
+}
+
+impl ReleasedRule {
+    fn of(finding: &ScanFinding) -> Self {
+        let ScanFinding { rule, pattern_sha256, .. } = finding.clone();
+        Self { rule, pattern_sha256 }
+    }
 }
 
 /// Fails if the text of a skill is in quarantine; says why to those who may change it.
@@ -60,12 +76,19 @@ pub(super) async fn judge(tx: &mut Tx, skill: &Skill) -> Result<Vec<ScanFinding>
     {
         return Ok(stored.findings.as_deref().map(parse_findings).unwrap_or_default());
     }
-    Ok(scan(&scanner, &skill.content, &hash, stored.as_ref()))
+    Ok(scan(&scanner, skill, &hash, stored.as_ref()))
+}
+
+/// What the rules find in the name and the text of a skill: an agent reads both, one after the other.
+pub(super) fn scan_all(scanner: &SkillScanner, skill: &Skill) -> Vec<ScanFinding> {
+    // A byte order mark is no disguise at the start of a file.
+    let content = skill.content.strip_prefix('\u{feff}').unwrap_or(&skill.content);
+    scanner.scan(&format!("{}\n\n{content}", skill.name))
 }
 
 fn scan(
     scanner: &SkillScanner,
-    content: &str,
+    skill: &Skill,
     hash: &str,
     stored: Option<&SkillScan>,
 ) -> Vec<ScanFinding> {
@@ -73,10 +96,10 @@ fn scan(
     let released = released.and_then(|text| serde_json::from_str::<ReleasedText>(text).ok());
     let is_released = |finding: &ScanFinding| {
         released.as_ref().is_some_and(|released| {
-            released.content_sha256 == hash && released.rules.contains(&finding.rule)
+            released.content_sha256 == hash && released.rules.contains(&ReleasedRule::of(finding))
         })
     };
-    scanner.scan(content).into_iter().filter(|finding| !is_released(finding)).collect()
+    scan_all(scanner, skill).into_iter().filter(|finding| !is_released(finding)).collect()
 }
 
 /// The findings of a verdict. One that cannot be read is a finding itself.
@@ -86,6 +109,7 @@ fn parse_findings(text: &str) -> Vec<ScanFinding> {
         category: Category::HiddenInstructions,
         reason: "the verdict about it cannot be read".to_owned(),
         text: String::new(),
+        pattern_sha256: String::new(),
     };
     match serde_json::from_str::<Vec<ScanFinding>>(text) {
         Ok(findings) if !findings.is_empty() => findings,
@@ -114,7 +138,7 @@ pub(super) async fn load_findings(
 }
 
 fn finding_view(finding: ScanFinding) -> SkillFindingView {
-    let ScanFinding { rule, category, reason, text } = finding;
+    let ScanFinding { rule, category, reason, text, .. } = finding;
     SkillFindingView { rule, category: category.to_string(), reason, text }
 }
 
@@ -154,7 +178,7 @@ impl Skills {
                                 vec![]
                             } else {
                                 let hash = sha256(&skill.content);
-                                scan(&scanner, &skill.content, &hash, stored.as_ref())
+                                scan(&scanner, skill, &hash, stored.as_ref())
                             };
                             if !findings.is_empty() {
                                 found += 1;
@@ -222,24 +246,24 @@ impl Skills {
                     let skill = find_skill(tx, &caller, id).await?;
                     let scanner = scanner::load(tx).await?;
                     let hash = sha256(&skill.content);
-                    let mut rules: Vec<String> = scanner
-                        .scan(&skill.content)
-                        .into_iter()
-                        .map(|finding| finding.rule)
-                        .collect();
+                    let findings = scan_all(&scanner, &skill);
+                    let rules: BTreeSet<ReleasedRule> =
+                        findings.iter().map(ReleasedRule::of).collect();
                     if rules.is_empty() {
                         return Err(SkillError::Invalid(
                             "the skill is not in quarantine".to_owned(),
                         ));
                     }
-                    rules.sort_unstable();
+                    let names: BTreeSet<&str> =
+                        rules.iter().map(|released| released.rule.as_str()).collect();
+                    let names: Vec<&str> = names.into_iter().collect();
                     let change = AccessChange {
                         by: Some(caller.user),
                         action: "skill.release",
                         resource_type: "skill",
                         resource: id.to_string(),
                         allowed: true,
-                        reason: Some(format!("{reason} (rules: {})", rules.join(", "))),
+                        reason: Some(format!("{reason} (rules: {})", names.join(", "))),
                         task: None,
                         at: now,
                     };

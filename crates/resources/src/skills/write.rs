@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::{GroupId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
+use cynode_domain::visible_text::{is_shown, keep_shown};
 use cynode_store::{Skill, Tx};
 use cynode_wire::skills::{
     CreateSkill, MAX_CONTENT_BYTES, MAX_NAME_CHARS, MAX_REASON_CHARS, SkillView, UpdateSkill,
@@ -45,7 +46,7 @@ impl Skills {
             .write(move |tx| {
                 Box::pin(async move {
                     authorize_scope(tx, &caller, &mut new).await?;
-                    scan_content(tx, &new.content).await?;
+                    scan_new(tx, &new).await?;
                     if tx.skill_count(caller.user).await? >= MAX_SKILLS {
                         let rule = format!("a user may have at most {MAX_SKILLS} skills");
                         return Err(SkillError::Invalid(rule));
@@ -102,7 +103,7 @@ impl Skills {
                     };
                     validate_skill(&new.name, &new.content)?;
                     authorize_scope(tx, &caller, &mut new).await?;
-                    scan_content(tx, &new.content).await?;
+                    scan_new(tx, &new).await?;
                     if !tx.skill_update(&new).await? {
                         return Err(SkillError::Conflict);
                     }
@@ -207,13 +208,13 @@ async fn resolve_group(
     }
 }
 
-/// Rejects a text that the skill scan flags.
-async fn scan_content(tx: &mut Tx, content: &str) -> Result<(), SkillError> {
+/// Rejects a name and a text that the skill scan flags.
+async fn scan_new(tx: &mut Tx, skill: &Skill) -> Result<(), SkillError> {
     let scanner = scanner::load(tx).await?;
     if cynode_fault::fault!("PMA-17") {
         return Ok(());
     }
-    match scanner.scan(content).into_iter().next() {
+    match quarantine::scan_all(&scanner, skill).into_iter().next() {
         Some(finding) => Err(SkillError::Hostile(finding)),
         None => Ok(()),
     }
@@ -222,6 +223,10 @@ async fn scan_content(tx: &mut Tx, content: &str) -> Result<(), SkillError> {
 fn validate_skill(name: &str, content: &str) -> Result<(), SkillError> {
     if !(1..=MAX_NAME_CHARS).contains(&name.trim().chars().count()) {
         return Err(SkillError::Invalid(format!("a name has 1 to {MAX_NAME_CHARS} characters")));
+    }
+    if !name.trim().chars().all(|letter| is_shown(letter) && !letter.is_control()) {
+        let rule = "a name has no control characters and no invisible characters: type it again";
+        return Err(SkillError::Invalid(rule.to_owned()));
     }
     if content.trim().is_empty() || content.len() > MAX_CONTENT_BYTES {
         return Err(SkillError::Invalid(format!("a skill has 1 to {MAX_CONTENT_BYTES} bytes")));
@@ -232,7 +237,8 @@ fn validate_skill(name: &str, content: &str) -> Result<(), SkillError> {
 /// The first heading of a text, used as its default name.
 fn first_heading(content: &str) -> String {
     let first = content.lines().find_map(|line| line.strip_prefix('#'));
-    let name = first.map(|line| line.trim_start_matches('#').trim()).unwrap_or_default();
-    let name = if name.is_empty() { "Unnamed skill" } else { name };
+    let name = keep_shown(first.map(|line| line.trim_start_matches('#')).unwrap_or_default());
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = if name.is_empty() { "Unnamed skill" } else { &name };
     name.chars().take(MAX_NAME_CHARS).collect()
 }
