@@ -132,6 +132,26 @@ impl Projects {
         Ok(request.page(projects, |project| project.id.to_string(), |project| project))
     }
 
+    /// Lists the caller's projects without those that are only shared with the caller; all for administrators.
+    pub async fn list_own(
+        &self,
+        caller: &Caller,
+        query: &PageQuery,
+    ) -> Result<Page<ProjectView>, ProjectError> {
+        let request = PageRequest::<ProjectId>::parse(query)?;
+        let (owner, before, fetch) = (caller.own(), request.before, request.fetch);
+        let projects = self
+            .store
+            .read(move |tx| {
+                Box::pin(async move {
+                    let found = tx.project_list_owned(owner, before, fetch).await?;
+                    load_views(tx, found).await
+                })
+            })
+            .await?;
+        Ok(request.page(projects, |project| project.id.to_string(), |project| project))
+    }
+
     /// Returns a project by id or slug.
     pub async fn get(
         &self,

@@ -120,6 +120,20 @@ impl Tx {
         self.page(&tables::PROJECTS, sql, params![reader, before, limit], project).await
     }
 
+    /// Lists a page of projects as [`Self::project_list`], without those that are only shared with the reader.
+    pub async fn project_list_owned(
+        &mut self,
+        owner: Option<UserId>,
+        before: Option<ProjectId>,
+        limit: u32,
+    ) -> Result<Vec<Project>, Error> {
+        let sql = "SELECT * FROM projects
+                   WHERE ($1 /*pg ::uuid */ IS NULL OR owner_id = $1)
+                   AND ($2 /*pg ::uuid */ IS NULL OR id < $2)
+                   ORDER BY id DESC LIMIT $3";
+        self.page(&tables::PROJECTS, sql, params![owner, before, limit], project).await
+    }
+
     /// Updates the display name, description, activity, group and repository of a project.
     pub async fn project_update(&mut self, project: &Project) -> Result<(), Error> {
         let sql = "UPDATE projects SET display_name = $2, description = $3, is_active = $4,

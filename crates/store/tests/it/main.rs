@@ -72,6 +72,7 @@ conformance_tests! {
         groups_of_a_user_are_listed_ascending_whenever_they_were_joined,
         groups_are_paged_by_name_for_one_member_or_for_all,
         a_groups_skill_is_read_by_its_members_and_outlives_the_group,
+        a_shared_project_is_listed_for_a_member_but_not_among_own_ones,
         a_place_of_a_turn_knows_of_preferences_of_the_users_groups,
     }
     sessions {

@@ -34,7 +34,7 @@ async fn run(context: ToolContext, arguments: DbProjectGet) -> Result<Value, Too
         .map(NameOrId::Id)
         .or(slug.map(NameOrId::from))
         .ok_or_else(|| ToolFault::invalid("project_id or slug is missing"))?;
-    let project = context.services.projects.get(&context.identity.caller, &wanted).await?;
+    let project = context.services.projects.get_own(&context.identity.caller, &wanted).await?;
     // The context stage checks ids only, so the project of a slug is checked here.
     if context.identity.project.is_some_and(|bound| bound != project.id) {
         return Err(ToolFault::not_found(format!("there is no project \"{wanted}\"")));

@@ -30,8 +30,8 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbProjectList) -> Result<Value, ToolFault> {
     let caller = &context.identity.caller;
     if let Some(bound) = context.identity.project {
-        let project = context.services.projects.get(caller, &bound.into()).await?;
+        let project = context.services.projects.get_own(caller, &bound.into()).await?;
         return Ok(json!({ "items": [to_json(project)?] }));
     }
-    to_json(context.services.projects.list(caller, &arguments.0).await?)
+    to_json(context.services.projects.list_own(caller, &arguments.0).await?)
 }

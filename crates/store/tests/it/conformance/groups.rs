@@ -124,6 +124,33 @@ pub(crate) async fn a_groups_skill_is_read_by_its_members_and_outlives_the_group
     assert_eq!(read_tx!(store, tx => tx.groups_of(bob).await), []);
 }
 
+pub(crate) async fn a_shared_project_is_listed_for_a_member_but_not_among_own_ones(store: Store) {
+    let world = World::new(store).await;
+    let (store, ada) = (&world.store, world.user);
+    let bob = world.other_user("bob").await;
+    let group = made(store, group(1, "writers")).await;
+    join(store, group, bob).await;
+    let shared =
+        cynode_store::Project { group: Some(group), ..crate::world::project("shared", ada) };
+    let own = crate::world::project("own", bob);
+    for project in [shared, own] {
+        // The group is written by an update.
+        write_tx!(store, tx => tx.project_insert(&project).await);
+        write_tx!(store, tx => tx.project_update(&project).await);
+    }
+    let slugs = |page: Vec<cynode_store::Project>| {
+        page.into_iter().map(|project| project.slug).collect::<Vec<_>>()
+    };
+
+    let seen = slugs(read_tx!(store, tx => tx.project_list(Some(bob), None, 10).await));
+    let owned = slugs(read_tx!(store, tx => tx.project_list_owned(Some(bob), None, 10).await));
+    let all = slugs(read_tx!(store, tx => tx.project_list_owned(None, None, 10).await));
+
+    assert_eq!(seen, ["own", "shared"]);
+    assert_eq!(owned, ["own"]);
+    assert_eq!(all, ["own", "shared", "engine"]);
+}
+
 pub(crate) async fn a_place_of_a_turn_knows_of_preferences_of_the_users_groups(store: Store) {
     let world = World::new(store).await;
     let (store, ada) = (&world.store, world.user);
