@@ -136,7 +136,8 @@ pub(crate) async fn run(command: KnowledgeCommand, app: &mut CliContext) -> Resu
             app.out.show(&overview, render::overview)
         }
         KnowledgeCommand::Delete { place, source, path, all } => {
-            let query = DeleteDocumentsQuery { profile: place.profile, source, path, all };
+            let profile = place.profile;
+            let query = DeleteDocumentsQuery { profile, source, path, exact: false, all };
             let call =
                 async |client: &Client| client.knowledge_delete(&place.project, &query).await;
             let deleted = app.session.call(call).await?;

@@ -48,7 +48,7 @@ async fn list(
     QueryParams(query): QueryParams<DocumentQuery>,
 ) -> Result<Json<Page<DocumentView>>, ApiError> {
     let page = query.page();
-    let selection = DocumentSelection { source: query.source, path: query.path };
+    let selection = DocumentSelection { source: query.source, path: query.path, is_exact: false };
     Ok(Json(knowledge.list(person(caller, project, query.profile), selection, &page).await?))
 }
 
@@ -80,7 +80,8 @@ async fn delete(
     QueryParams(query): QueryParams<DeleteDocumentsQuery>,
 ) -> Result<Json<DeletedDocuments>, ApiError> {
     let access = person(caller, project, query.profile);
-    let selection = DocumentSelection { source: query.source, path: query.path };
+    let DeleteDocumentsQuery { source, path, exact, .. } = query;
+    let selection = DocumentSelection { source, path, is_exact: exact };
     Ok(Json(knowledge.delete(access, selection, query.all).await?))
 }
 

@@ -56,12 +56,24 @@ pub struct DocumentSelection {
     pub source: Option<String>,
     /// The document with this path, and those in the folder of this name; all when absent.
     pub path: Option<String>,
+    /// Leaves out the documents in the folder of the path.
+    pub is_exact: bool,
 }
 
-/// The condition of a [`DocumentSelection`], for the parameters 2 and 3. A folder is a range of paths: `0` follows `/`.
-const SELECTED: &str = "profile_id = $1
-    AND ($2 /*pg ::text */ IS NULL OR source = $2)
-    AND ($3 /*pg ::text */ IS NULL OR path = $3 OR (path > $3 || '/' AND path < $3 || '0'))";
+impl DocumentSelection {
+    /// The condition, for the parameters 1 to 3. A folder is a range of paths: `0` follows `/`.
+    fn condition(&self) -> &'static str {
+        if self.is_exact {
+            "profile_id = $1
+             AND ($2 /*pg ::text */ IS NULL OR source = $2)
+             AND ($3 /*pg ::text */ IS NULL OR path = $3)"
+        } else {
+            "profile_id = $1
+             AND ($2 /*pg ::text */ IS NULL OR source = $2)
+             AND ($3 /*pg ::text */ IS NULL OR path = $3 OR (path > $3 || '/' AND path < $3 || '0'))"
+        }
+    }
+}
 
 /// Documents of the knowledge of a profile.
 impl Tx {
@@ -110,9 +122,10 @@ impl Tx {
         limit: u32,
     ) -> Result<Vec<KnowledgeDocument>, Error> {
         let sql = format!(
-            "SELECT * FROM knowledge_documents WHERE {SELECTED}
+            "SELECT * FROM knowledge_documents WHERE {}
              AND ($4 /*pg ::text */ IS NULL OR (source, path) > ($4, $5 /*pg ::text */))
-             ORDER BY source, path LIMIT $6"
+             ORDER BY source, path LIMIT $6",
+            selection.condition()
         );
         let (source, path) = after.cloned().unzip();
         let params = params![

@@ -136,6 +136,9 @@ pub struct DeleteDocumentsQuery {
     /// Only the document with this path, or those in the folder of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Only the document with the path, and none in the folder of this name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
     /// Must be true to delete the documents of every source.
     #[serde(default)]
     pub all: bool,

@@ -165,6 +165,8 @@ impl IngestSummary {
                 profile: place.profile.clone(),
                 source: Some(self.source.clone()),
                 path: Some(path),
+                // A folder of this name may hold what was stored just now.
+                exact: true,
                 all: false,
             };
             let call =

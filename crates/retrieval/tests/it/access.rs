@@ -135,7 +135,7 @@ async fn an_agent_writes_to_sources_of_its_own_and_a_person_deletes_them(world: 
         marks,
         [("agent/docs", MemoryAuthorKind::Model), ("docs", MemoryAuthorKind::Person)]
     );
-    let docs = DocumentSelection { source: Some("docs".to_owned()), path: None };
+    let docs = DocumentSelection { source: Some("docs".to_owned()), path: None, is_exact: false };
     let deleted = knowledge.delete(agent(&world, profile), docs, false).await.unwrap();
     assert_eq!(deleted.deleted, 1);
     let found = knowledge.search(agent(&world, profile), "what person gave", None).await.unwrap();
@@ -145,7 +145,8 @@ async fn an_agent_writes_to_sources_of_its_own_and_a_person_deletes_them(world: 
         knowledge.ingest(person(&world, Some(profile)), "agent/docs", forged.clone()).await;
     assert_eq!(class(as_agent), ErrorClass::Invalid);
     knowledge.ingest(agent(&world, profile), "agent/docs", forged).await.unwrap();
-    let of_agents = DocumentSelection { source: Some("agent/docs".to_owned()), path: None };
+    let of_agents =
+        DocumentSelection { source: Some("agent/docs".to_owned()), path: None, is_exact: false };
     let deleted = knowledge.delete(person(&world, Some(profile)), of_agents, false).await.unwrap();
     assert_eq!(deleted.deleted, 1);
     // A profile that may only be read.

@@ -15,6 +15,7 @@ on_each_engine! {
     a_document_is_replaced_when_its_content_changes_and_left_otherwise,
     a_deleted_document_is_found_by_nothing_and_leaves_no_statistics,
     a_folder_selects_its_documents_and_no_neighbour,
+    a_document_is_deleted_without_the_folder_of_its_name,
     what_does_not_fit_or_fails_in_the_middle_leaves_nothing,
     concurrent_changes_of_one_profile_keep_its_statistics,
     a_backend_without_its_tables_is_refused_when_it_is_connected,
@@ -89,7 +90,7 @@ async fn a_deleted_document_is_found_by_nothing_and_leaves_no_statistics(world: 
     upsert(&world, profile, &documents).await;
     assert_eq!(paths(&world, profile, "number7").await, ["07.md"]);
 
-    let one = DocumentSelection { source: None, path: Some("07.md".to_owned()) };
+    let one = DocumentSelection { source: None, path: Some("07.md".to_owned()), is_exact: false };
     assert_eq!(world.backend.delete(profile, one.clone()).await.unwrap(), 1);
     assert_eq!(world.backend.delete(profile, one).await.unwrap(), 0);
     assert_eq!(paths(&world, profile, "number7").await, Vec::<String>::new());
@@ -104,6 +105,20 @@ async fn a_deleted_document_is_found_by_nothing_and_leaves_no_statistics(world: 
     assert_eq!(paths(&world, profile, "number7").await, ["07.md"]);
 }
 
+async fn a_document_is_deleted_without_the_folder_of_its_name(world: KnowledgeWorld) {
+    let profile = world.profile().await;
+    upsert(&world, profile, &[("docs", "one"), ("docs/a.md", "two")]).await;
+    let exact = DocumentSelection {
+        source: Some("handbook".to_owned()),
+        path: Some("docs".to_owned()),
+        is_exact: true,
+    };
+
+    assert_eq!(world.backend.delete(profile, exact).await.unwrap(), 1);
+
+    assert_eq!(paths(&world, profile, "one two").await, ["docs/a.md"]);
+}
+
 async fn a_folder_selects_its_documents_and_no_neighbour(world: KnowledgeWorld) {
     let profile = world.profile().await;
     let documents = [
@@ -114,8 +129,11 @@ async fn a_folder_selects_its_documents_and_no_neighbour(world: KnowledgeWorld) 
     ];
     upsert(&world, profile, &documents).await;
 
-    let folder =
-        DocumentSelection { source: Some("handbook".to_owned()), path: Some("docs".to_owned()) };
+    let folder = DocumentSelection {
+        source: Some("handbook".to_owned()),
+        path: Some("docs".to_owned()),
+        is_exact: false,
+    };
     let listed = world.backend.list(profile, folder.clone(), None, 10).await.unwrap();
     let listed: Vec<&str> = listed.iter().map(|document| document.path.as_str()).collect();
 
@@ -181,7 +199,11 @@ async fn concurrent_changes_of_one_profile_keep_its_statistics(world: KnowledgeW
                 .map(|n| world.document(&format!("{n}.md"), &format!("{text} {n}")))
                 .collect();
             world.backend.upsert(profile, documents).await.unwrap();
-            let one = DocumentSelection { source: None, path: Some(format!("{}.md", turn % 4)) };
+            let one = DocumentSelection {
+                source: None,
+                path: Some(format!("{}.md", turn % 4)),
+                is_exact: false,
+            };
             world.backend.delete(profile, one).await.unwrap();
         }
     };

@@ -42,12 +42,14 @@ impl ProfileData for Documents {
     }
 
     async fn can_read(&self, profile: &ProfileId, id: &str) -> bool {
-        let selection = DocumentSelection { source: None, path: Some(id.to_owned()) };
+        let selection =
+            DocumentSelection { source: None, path: Some(id.to_owned()), is_exact: false };
         !self.0.backend.list(*profile, selection, None, 1).await.unwrap().is_empty()
     }
 
     async fn delete(&self, profile: &ProfileId, id: &str) -> bool {
-        let selection = DocumentSelection { source: None, path: Some(id.to_owned()) };
+        let selection =
+            DocumentSelection { source: None, path: Some(id.to_owned()), is_exact: false };
         self.0.backend.delete(*profile, selection).await.unwrap() == 1
     }
 }

@@ -32,6 +32,6 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: KnowledgeDelete) -> Result<Value, ToolFault> {
     let KnowledgeDelete { project_id, profile, source, path } = arguments;
     let access = profile_access(&context, project_id, profile);
-    let selection = DocumentSelection { source: Some(source), path };
+    let selection = DocumentSelection { source: Some(source), path, is_exact: false };
     to_json(context.services.knowledge.delete(access, selection, false).await?)
 }

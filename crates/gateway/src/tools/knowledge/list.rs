@@ -32,6 +32,6 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: KnowledgeList) -> Result<Value, ToolFault> {
     let KnowledgeList { project_id, profile, source, path, page } = arguments;
     let access = profile_access(&context, project_id, profile);
-    let selection = DocumentSelection { source, path };
+    let selection = DocumentSelection { source, path, is_exact: false };
     to_json(context.services.knowledge.list(access, selection, &page).await?)
 }
