@@ -10,9 +10,6 @@ use crate::context::is_test_path;
 use definitions::{is_check_definition, is_check_script, weakened_definitions};
 use patch::{FileChange, parse_patch};
 
-/// The most signs that are listed.
-const MAX_SIGNS: usize = 20;
-
 /// Marks that skip a test, in many languages.
 const SKIPS: &[&str] = &[
     "#[ignore",
@@ -99,7 +96,7 @@ pub struct TamperSign {
     pub what: String,
 }
 
-/// Finds signs of manipulation in a diff of git.
+/// Finds every sign of manipulation in a diff of git.
 pub fn find_tampering(patch: &str) -> Vec<TamperSign> {
     let mut signs = vec![];
     for (path, change) in parse_patch(patch) {
@@ -107,7 +104,6 @@ pub fn find_tampering(patch: &str) -> Vec<TamperSign> {
         signs.extend(found.into_iter().map(|what| TamperSign { path: path.clone(), what }));
     }
     signs.dedup();
-    signs.truncate(MAX_SIGNS);
     signs
 }
 
@@ -271,6 +267,15 @@ mod tests {
         for case in cases {
             assert_eq!(find_tampering(&case), vec![], "{case}");
         }
+    }
+
+    #[test]
+    fn no_sign_is_left_out() {
+        let many: String = (0..50)
+            .map(|number| patch(&format!("tests/a{number}.rs"), &["+    #[ignore]"]))
+            .collect();
+
+        assert_eq!(find_tampering(&many).len(), 50);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Takes note of an ended attempt.
 
+use std::collections::BTreeSet;
+
 use cynode_domain::ids::TaskId;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::report::{ReviewFeedback, ReviewIssue, Verdict};
@@ -22,6 +24,8 @@ use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, REVISE, is_budget_stop, i
 
 /// The longest message that an attempt leaves.
 const MAX_MESSAGE_CHARS: usize = 2_000;
+/// The most signs of manipulation that a person is asked about at once.
+const MAX_SIGNS: usize = 20;
 
 impl Step<'_> {
     pub(super) async fn conclude(self, child: TaskId) -> Result<(), RequestError> {
@@ -105,7 +109,8 @@ impl Step<'_> {
         self.finish_attempt(attempt, json!({ "result": "done", "message": message(attempt) })).await
     }
 
-    /// Signs of manipulation that no person accepted. Changes that cannot be read are a sign.
+    /// Signs of manipulation that no person accepted, the first [`MAX_SIGNS`] of them. Changes that cannot be read are a sign,
+    /// and so are signs that are not listed, which no earlier answer accepts.
     pub(super) fn signs_of(&self, diff: Option<&TaskDiffView>) -> Vec<String> {
         let mut signs: Vec<String> = match diff {
             None => vec!["its changes were not collected, so they were not checked".to_owned()],
@@ -117,13 +122,19 @@ impl Step<'_> {
         let patch = diff.map(|diff| diff.patch.as_str()).unwrap_or_default();
         let found = find_tampering(patch).into_iter();
         signs.extend(found.map(|sign| format!("{}: {}", sign.path, sign.what)));
-        let is_accepted = |sign: &String| {
-            self.snapshot.request.state.answers.iter().any(|answered| {
-                answered.answer.reply == Some(Reply::Yes {})
-                    && answered.asked.question.about.contains(sign)
-            })
-        };
-        signs.retain(|sign| !is_accepted(sign));
+        let answers = self.snapshot.request.state.answers.iter();
+        let accepted: BTreeSet<&String> = answers
+            .filter(|answered| answered.answer.reply == Some(Reply::Yes {}))
+            .flat_map(|answered| &answered.asked.question.about)
+            .collect();
+        signs.retain(|sign| !accepted.contains(sign));
+        let hidden = signs.len().saturating_sub(MAX_SIGNS);
+        if hidden > 0 {
+            signs.truncate(MAX_SIGNS);
+            // Added last: an earlier answer to the same words was about other signs.
+            signs
+                .push(format!("{hidden} more signs, which are not listed: read the changes first"));
+        }
         signs
     }
 

@@ -213,6 +213,33 @@ async fn units_and_the_merged_result_are_built_before_they_are_tested() {
 }
 
 #[tokio::test]
+async fn signs_that_were_accepted_leave_room_for_others_and_those_not_listed_are_counted() {
+    let world = RequestFixture::sqlite().await;
+    let view = world.submit(as_patch()).await;
+    world.end_context(view.id).await;
+    let ignored = |count: usize| {
+        let files = (0..count).map(|number| {
+            format!(
+                "diff --git a/tests/a{number:02}.rs b/tests/a{number:02}.rs\n--- a/tests/a{number:02}.rs\n+++ b/tests/a{number:02}.rs\n@@ -1 +1,2 @@\n+#[ignore]\n #[test]\n"
+            )
+        });
+        ChildEnd::Patch(files.collect())
+    };
+    world.end(view.id, "impl:main", ignored(25)).await;
+
+    let asked = world.get(&view).await.question.unwrap().question;
+    assert_eq!(asked.about.len(), 21, "{asked:?}");
+    assert!(asked.about[20].starts_with("5 more signs"), "{asked:?}");
+    world.answer(&view, Reply::Yes {}).await;
+    world.end(view.id, "review:main", crate::world::review(false, "tests/a00.rs:1")).await;
+    world.end(view.id, "impl:main", ignored(45)).await;
+
+    let asked = world.get(&view).await.question.unwrap().question;
+    assert!(asked.about[0].starts_with("tests/a20.rs"), "those of before were accepted: {asked:?}");
+    assert!(asked.about[20].starts_with("5 more signs"), "{asked:?}");
+}
+
+#[tokio::test]
 async fn accepted_changes_that_are_missing_are_not_left_out() {
     let world = RequestFixture::sqlite().await;
     let view = world.submit(as_patch()).await;
