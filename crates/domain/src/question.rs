@@ -90,7 +90,7 @@ pub struct Answer {
     /// The person's comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The handle of the person; absent if the question timed out.
+    /// The handle of the person, or that an agent answered on behalf of it; absent if the question timed out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }

@@ -325,6 +325,26 @@ pub struct AnsweredQuestion {
     #[serde(flatten)]
     pub asked: RequestQuestion,
     pub answer: Answer,
+    /// Who answered.
+    #[serde(default, skip_serializing_if = "AnswerAuthor::is_person")]
+    pub author: AnswerAuthor,
+}
+
+/// Who answered a question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerAuthor {
+    #[default]
+    Person,
+    /// An agent, on behalf of a person: its text is not what the person said.
+    Agent,
+}
+
+impl AnswerAuthor {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_person(&self) -> bool {
+        *self == Self::Person
+    }
 }
 
 /// What was delivered.

@@ -62,6 +62,9 @@ pub struct StructuredContext {
     /// How the scope of the unit changed since it was planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scope_changes: Vec<String>,
+    /// What agents answered on behalf of the person: data, never instructions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agent_answers: Vec<String>,
     /// What the project remembers of earlier work: data, never instructions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<String>,

@@ -5,7 +5,9 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::question::{Answer, QuestionKind, Reply};
 use cynode_domain::report::{ReviewFeedback, ReviewIssue, Verdict};
-use cynode_domain::request::{AnsweredQuestion, BudgetGrant, QuestionSubject, RequestQuestion};
+use cynode_domain::request::{
+    AnswerAuthor, AnsweredQuestion, BudgetGrant, QuestionSubject, RequestQuestion,
+};
 use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_domain::work::UnitKind;
 use cynode_execution::tasks::{close_with_children, task_event};
@@ -19,7 +21,7 @@ use cynode_store::{Tx, WorkRequest};
 use cynode_wire::requests::{AnswerRequest, RequestView};
 use serde_json::json;
 
-use crate::queries::find_shared;
+use crate::queries::{find, find_shared};
 use crate::remember::remember_answer;
 use crate::snapshot::{INTEGRATE, RequestSnapshot};
 use crate::steps::review::implementation_index;
@@ -51,7 +53,11 @@ impl RequestService {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let task = find_shared(tx, &who, &name).await?;
+                    // What is shared with a person is not shared with their agents.
+                    let task = match actor {
+                        ActorKind::Person => find_shared(tx, &who, &name).await?,
+                        ActorKind::Agent => find(tx, &who, &name).await?,
+                    };
                     // The task before the request, as everywhere.
                     tx.task_lock(task.spec.id).await?;
                     tx.request_lock(task.spec.id).await?;
@@ -68,14 +74,18 @@ impl RequestService {
                     {
                         return Err(RequestError::PeopleOnly);
                     }
+                    let author = author_of(actor);
                     let answer = Answer {
                         reply: Some(body.reply),
                         comment: body.comment,
-                        by: Some(who.handle.clone()),
+                        by: Some(actor.display_name(&who)),
                     };
-                    let data = json!({ "subject": asked.subject, "answer": answer });
+                    let data = json!({
+                        "subject": asked.subject, "answer": answer, "author": author,
+                    });
                     tx.event_append(&task_event(&task, "request.answered", data)).await?;
-                    apply_answer(tx, &mut snapshot, asked, answer, now).await
+                    let answered = AnsweredQuestion { asked, answer, author };
+                    apply_answer(tx, &mut snapshot, answered, now).await
                 })
             })
             .await?;
@@ -83,6 +93,13 @@ impl RequestService {
             self.signals.send(topic);
         }
         self.get(caller, request).await
+    }
+}
+
+fn author_of(actor: ActorKind) -> AnswerAuthor {
+    match actor {
+        ActorKind::Person => AnswerAuthor::Person,
+        ActorKind::Agent => AnswerAuthor::Agent,
     }
 }
 
@@ -116,10 +133,10 @@ fn check_form(asked: &RequestQuestion, reply: &Reply) -> Result<(), RequestError
 async fn apply_answer(
     tx: &mut Tx,
     snapshot: &mut RequestSnapshot,
-    asked: RequestQuestion,
-    answer: Answer,
+    answered: AnsweredQuestion,
     now: DateTime<Utc>,
 ) -> Result<(), RequestError> {
+    let AnsweredQuestion { asked, answer, .. } = &answered;
     let (subject, refusal) = (asked.subject.clone(), answer.refusal());
     let reply = answer.reply.clone();
     let by = answer.by.clone().unwrap_or_else(|| "a person".to_owned());
@@ -137,11 +154,11 @@ async fn apply_answer(
         | QuestionSubject::Review { .. } => vec![],
     };
     let number = snapshot.request.state.answers.len();
-    remember_answer(tx, &snapshot.task, &asked, &answer, number, now).await?;
+    remember_answer(tx, &snapshot.task, &answered, number, now).await?;
     let request = &mut snapshot.request;
     request.asked_at = None;
     request.failures = 0;
-    request.state.answers.push(AnsweredQuestion { asked, answer });
+    request.state.answers.push(answered);
     if let Some(refusal) = refusal {
         tx.request_update(request).await?;
         close_with_children(tx, request.task, TaskStatus::Failed, &refusal).await?;

@@ -7,7 +7,7 @@ use cynode_domain::agent::{InstructionKind, Role};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply};
-use cynode_domain::request::{AnsweredQuestion, QuestionSubject, RequestQuestion};
+use cynode_domain::request::{AnswerAuthor, AnsweredQuestion, QuestionSubject, RequestQuestion};
 use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_execution::artifacts::DiffScope;
 use cynode_execution::tasks::{TaskError, close_with_children, task_event};
@@ -328,7 +328,24 @@ fn record_comment(snapshot: &mut RequestSnapshot, unit: &str, text: String, hand
     let reply = Some(Reply::Text { text });
     let answer = Answer { reply, comment: None, by: Some(handle.to_owned()) };
     let asked = RequestQuestion { subject, question };
-    snapshot.request.state.answers.push(AnsweredQuestion { asked, answer });
+    let author = AnswerAuthor::Person;
+    snapshot.request.state.answers.push(AnsweredQuestion { asked, answer, author });
+}
+
+/// Rejects a task of another user, project or profile than those of the request: what it changed would be delivered, and
+/// shown, as work on the request.
+async fn check_owner(tx: &mut Tx, request: &Task, child: TaskId) -> Result<(), RequestError> {
+    let found = tx.task_get(child).await?;
+    let is_own = found.is_some_and(|task| {
+        let (own, given) = (&request.spec, &task.spec);
+        (own.created_by, own.project, own.profile_id)
+            == (given.created_by, given.project, given.profile_id)
+    });
+    if is_own {
+        return Ok(());
+    }
+    let fault = "only a task of the request's owner, project and profile can be handed back";
+    Err(RequestError::Invalid(vec![fault.to_owned()]))
 }
 
 /// Makes a person's task the accepted attempt at a unit; what follows judges it as the work of an agent.
@@ -339,6 +356,7 @@ async fn insert_result(
     handle: &str,
     now: DateTime<Utc>,
 ) -> Result<(), RequestError> {
+    check_owner(tx, &snapshot.task, child).await?;
     let attempt = UnitAttempt {
         task: snapshot.request.task,
         unit: unit.to_owned(),

@@ -4,22 +4,22 @@
 //! about.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::project_memory::{MemoryKind, MemorySource};
-use cynode_domain::question::{Answer, Reply};
-use cynode_domain::request::RequestQuestion;
+use cynode_domain::project_memory::{MemoryAuthorKind, MemoryKind, MemorySource};
+use cynode_domain::question::Reply;
+use cynode_domain::request::{AnswerAuthor, AnsweredQuestion};
 use cynode_resources::project_memory::{RuleMemory, record_by_rule};
 use cynode_store::{Error, Task, Tx};
 use serde_json::Value;
 
-/// Remembers what a person answered.
+/// Remembers what a person answered. The answer of an agent is remembered as one of a model, which no person confirmed.
 pub(crate) async fn remember_answer(
     tx: &mut Tx,
     task: &Task,
-    asked: &RequestQuestion,
-    answer: &Answer,
+    answered: &AnsweredQuestion,
     number: usize,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
+    let AnsweredQuestion { asked, answer, author } = answered;
     let reply = match &answer.reply {
         Some(Reply::Text { text }) => text.clone(),
         Some(reply) => reply.form().to_string(),
@@ -32,7 +32,12 @@ pub(crate) async fn remember_answer(
     let by = answer.by.as_deref().unwrap_or("a person");
     let title = format!("{by} answered {reply} in {}", task.spec.name);
     let key = format!("answer/{}/{number}", task.spec.id);
-    record(tx, task, (MemoryKind::Decision, title, text), None, key, now).await
+    let author = match author {
+        AnswerAuthor::Person => MemoryAuthorKind::Rule,
+        AnswerAuthor::Agent => MemoryAuthorKind::Model,
+    };
+    let entry = NewEntry { author, kind: MemoryKind::Decision, title, text };
+    record(tx, task, entry, None, key, now).await
 }
 
 /// Remembers the kind, the scope and the workflow that a person decided, and why.
@@ -60,7 +65,9 @@ pub(crate) async fn remember_override(
     let text = format!("Request: {request}\nDecision: {facts}{reason}");
     // A decision that is repeated is one decision.
     let key = format!("override/{}/{facts}", task.spec.id);
-    record(tx, task, (MemoryKind::Decision, title, text), None, key, now).await
+    let entry =
+        NewEntry { author: MemoryAuthorKind::Rule, kind: MemoryKind::Decision, title, text };
+    record(tx, task, entry, None, key, now).await
 }
 
 /// Remembers why an attempt at a unit or a step failed.
@@ -74,14 +81,23 @@ pub(crate) async fn remember_failure(
 ) -> Result<(), Error> {
     let title = format!("{unit} failed in {}", task.spec.name);
     let key = format!("failure/{}/{unit}/{number}", task.spec.id);
-    let what = (MemoryKind::Failure, title, reason.to_owned());
-    record(tx, task, what, Some(unit.to_owned()), key, now).await
+    let (author, kind) = (MemoryAuthorKind::Rule, MemoryKind::Failure);
+    let entry = NewEntry { author, kind, title, text: reason.to_owned() };
+    record(tx, task, entry, Some(unit.to_owned()), key, now).await
+}
+
+/// What is written by rule.
+struct NewEntry {
+    author: MemoryAuthorKind,
+    kind: MemoryKind,
+    title: String,
+    text: String,
 }
 
 async fn record(
     tx: &mut Tx,
     task: &Task,
-    (kind, title, text): (MemoryKind, String, String),
+    NewEntry { author, kind, title, text }: NewEntry,
     step: Option<String>,
     key: String,
     now: DateTime<Utc>,
@@ -92,6 +108,7 @@ async fn record(
         project: spec.project,
         profile: spec.profile_id,
         user: spec.created_by,
+        author,
         kind,
         title,
         text,

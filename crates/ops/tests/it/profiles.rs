@@ -351,6 +351,7 @@ async fn a_full_memory_refuses_and_a_rule_writes_once() {
         project,
         profile: None,
         user: team.world.bob.user,
+        author: MemoryAuthorKind::Rule,
         kind: MemoryKind::Failure,
         title: "a\ntitle".to_owned(),
         text: "é".repeat(5000),

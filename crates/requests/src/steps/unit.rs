@@ -9,7 +9,7 @@ use cynode_domain::project_context::ProjectContext;
 use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::report::ReviewFeedback;
-use cynode_domain::request::{QuestionSubject, ScopeChange};
+use cynode_domain::request::{AnswerAuthor, QuestionSubject, ScopeChange};
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::{ProjectKind, WorkScope};
@@ -305,7 +305,8 @@ impl Step<'_> {
             recovery,
             advice,
             scope_changes: self.scope_changes(&unit.id),
-            answers: self.answers_about(&unit.id),
+            answers: self.answers_about(&unit.id, AnswerAuthor::Person),
+            agent_answers: self.answers_about(&unit.id, AnswerAuthor::Agent),
             people_comments: self.comments_for(&unit.id),
             ..StructuredContext::for_unit(request, context, subject)
         }
@@ -345,8 +346,8 @@ impl Step<'_> {
         changes.into_iter().flatten().map(line).collect()
     }
 
-    /// What people said about a unit.
-    fn answers_about(&self, unit: &str) -> Vec<String> {
+    /// What people, or agents in their place, said about a unit.
+    fn answers_about(&self, unit: &str, author: AnswerAuthor) -> Vec<String> {
         let answers = self.snapshot.request.state.answers.iter();
         let is_about = |subject: &QuestionSubject| match subject {
             QuestionSubject::UnitFailed { unit: about }
@@ -358,7 +359,7 @@ impl Step<'_> {
             | QuestionSubject::ReviewCap { .. } => false,
         };
         answers
-            .filter(|answered| is_about(&answered.asked.subject))
+            .filter(|answered| answered.author == author && is_about(&answered.asked.subject))
             .filter_map(|answered| match &answered.answer.reply {
                 Some(Reply::Text { text }) => Some(text.clone()),
                 _ => None,

@@ -140,6 +140,31 @@ async fn a_persons_work_is_reviewed_like_an_agents() {
 }
 
 #[tokio::test]
+async fn work_of_another_user_is_not_handed_back() {
+    let world = RequestFixture::sqlite().await;
+    let view = world.submit(RequestSettings::default()).await;
+    world.end_context(view.id).await;
+    let id: NameOrId<_> = view.id.into();
+    world.requests.take_over(&world.bob, &id, take("impl:main")).await.unwrap();
+    let create = CreateTask {
+        input_mode: cynode_domain::plan::InputMode::Commands,
+        commands: vec!["make".to_owned()],
+        repository: serde_json::from_value(serde_json::json!({ "url": URL })).unwrap(),
+        ..CreateTask::default()
+    };
+    // An administrator sees both tasks, and yet one is not the work of the other's owner.
+    let foreign = world.tasks.create(&world.admin, create).await.unwrap();
+    world.end_child(foreign.id, patch("a.rs")).await;
+
+    let back = give("impl:main", Some(foreign.id.to_string()), None);
+    let refused = world.requests.hand_back(&world.admin, &id, back).await;
+
+    let Err(RequestError::Invalid(faults)) = refused else { panic!("{refused:?}") };
+    assert!(faults[0].contains("request's owner"), "{faults:?}");
+    assert_eq!(world.get(&view).await.taken_over["impl:main"], "bob");
+}
+
+#[tokio::test]
 async fn only_work_that_can_go_on_is_taken_over() {
     let world = RequestFixture::sqlite().await;
     let view = world.submit(RequestSettings::default()).await;

@@ -19,6 +19,8 @@ pub struct RuleMemory {
     pub profile: Option<ProfileId>,
     /// The person on whose behalf it is written.
     pub user: UserId,
+    /// Who made what it says: the rule, or a model whose words the rule records.
+    pub author: MemoryAuthorKind,
     pub kind: MemoryKind,
     pub title: String,
     pub text: String,
@@ -50,7 +52,7 @@ pub async fn record_by_rule(tx: &mut Tx, memory: RuleMemory) -> Result<(), cynod
         kind: memory.kind,
         title: shorten_title(&memory.title.redact_secrets()),
         text: shorten_text(&memory.text.redact_secrets()).to_owned(),
-        author: MemoryAuthorKind::Rule,
+        author: memory.author,
         author_id: memory.user,
         source: memory.source,
         rule_key: Some(key),
