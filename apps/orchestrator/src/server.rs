@@ -210,7 +210,8 @@ async fn build_services(
     let agent_profiles =
         AgentProfiles::new(store.clone(), clock.clone(), signals.clone(), tasks.clone());
     let artifacts = build_artifacts(store, clock, &blobs, options);
-    let requests = build_requests(store, clock, &signals, (&tasks, &artifacts), &agents, &models);
+    let requests = build_requests(store, clock, &signals, (&tasks, &artifacts), &agents, &models)
+        .with_background(background.clone());
     let knowledge = connect_knowledge(store, clock).await?;
     let shared = GatewayDependencies {
         store,

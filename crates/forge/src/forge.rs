@@ -73,6 +73,15 @@ impl Forge {
         Ok(issue)
     }
 
+    /// Reads an issue without its comments and without a look-up of its author's write access.
+    pub async fn read_issue_text(
+        &self,
+        repository: &RepositoryPath,
+        number: u64,
+    ) -> Result<Issue, ForgeError> {
+        self.api.read_issue(repository, number).await
+    }
+
     /// Lists the comments in the conversation, oldest first.
     pub async fn list_comments(
         &self,

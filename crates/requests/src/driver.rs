@@ -11,7 +11,7 @@ use cynode_execution::handoff::HandoffError;
 use cynode_execution::tasks::task_event;
 use cynode_resources::signals::Topic;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::RequestClaim;
+use cynode_store::{ClaimScope, ClaimedRequest, RequestClaim};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -44,6 +44,18 @@ pub struct DriverOptions {
     pub lease: Duration,
 }
 
+impl DriverOptions {
+    /// What is claimed next while this many requests in hand follow their pull requests. Those wait for forges, and leave
+    /// half of the places to others.
+    fn scope(self, in_review: usize) -> ClaimScope {
+        if in_review < (self.max_concurrent / 2).max(1) {
+            ClaimScope::All
+        } else {
+            ClaimScope::ExceptInReview
+        }
+    }
+}
+
 impl Default for DriverOptions {
     fn default() -> Self {
         Self { max_concurrent: 8, lease: Duration::from_secs(20) }
@@ -52,8 +64,8 @@ impl Default for DriverOptions {
 
 /// What a driver waits for.
 enum DriverEvent {
-    Claimed(Result<Option<RequestClaim>, RequestError>),
-    Advanced,
+    Claimed(Result<Option<ClaimedRequest>, RequestError>),
+    Advanced(ClaimedRequest),
 }
 
 /// Advances requests until shutdown.
@@ -88,20 +100,26 @@ impl RequestDriver {
         }
         let mut events = self.service.signals.subscribe(Topic::Events);
         let mut in_hand: FuturesUnordered<BoxFuture<'_, DriverEvent>> = FuturesUnordered::new();
-        let (mut may_claim, mut is_claiming) = (true, false);
+        let (mut may_claim, mut is_claiming, mut in_review) = (true, false, 0);
         while !shutdown.is_triggered() {
             if may_claim && !is_claiming && in_hand.len() < self.options.max_concurrent.max(1) {
                 is_claiming = true;
-                in_hand.push(Box::pin(async { DriverEvent::Claimed(self.claim().await) }));
+                in_hand.push(Box::pin(self.claim_in_hand(self.options.scope(in_review))));
             }
             tokio::select! {
                 () = shutdown.triggered() => {}
                 Some(event) = in_hand.next(), if !in_hand.is_empty() => match event {
-                    DriverEvent::Advanced => may_claim = true,
+                    DriverEvent::Advanced(claimed) => {
+                        in_review -= usize::from(claimed.is_in_review);
+                        may_claim = true;
+                    }
                     DriverEvent::Claimed(claimed) => {
                         is_claiming = false;
                         match claimed {
-                            Ok(Some(claim)) => in_hand.push(Box::pin(self.advance_in_hand(claim, &shutdown))),
+                            Ok(Some(claimed)) => {
+                                in_review += usize::from(claimed.is_in_review);
+                                in_hand.push(Box::pin(self.advance_in_hand(claimed, &shutdown)));
+                            }
                             Ok(None) => may_claim = false,
                             Err(error) => {
                                 may_claim = false;
@@ -117,30 +135,34 @@ impl RequestDriver {
             }
         }
         while let Some(event) = in_hand.next().await {
-            if let DriverEvent::Claimed(Ok(Some(claim))) = event {
-                let _ = self.release(claim, Some(0)).await;
+            if let DriverEvent::Claimed(Ok(Some(claimed))) = event {
+                let _ = self.release(claimed.claim, Some(0)).await;
             }
         }
     }
 
-    async fn advance_in_hand(&self, claim: RequestClaim, shutdown: &Shutdown) -> DriverEvent {
-        Box::pin(self.advance_catching_panics(claim, shutdown)).await;
-        DriverEvent::Advanced
+    async fn claim_in_hand(&self, scope: ClaimScope) -> DriverEvent {
+        DriverEvent::Claimed(self.claim(scope).await)
+    }
+
+    async fn advance_in_hand(&self, claimed: ClaimedRequest, shutdown: &Shutdown) -> DriverEvent {
+        Box::pin(self.advance_catching_panics(claimed, shutdown)).await;
+        DriverEvent::Advanced(claimed)
     }
 
     /// Advances every request until all of them wait. For tests and tools without a background.
     pub async fn run_until_idle(&self) -> Result<(), RequestError> {
         let stop = Shutdown::new();
-        while let Some(claim) = self.claim().await? {
-            Box::pin(self.advance_catching_panics(claim, &stop)).await;
+        while let Some(claimed) = self.claim(ClaimScope::All).await? {
+            Box::pin(self.advance_catching_panics(claimed, &stop)).await;
         }
         Ok(())
     }
 
-    async fn claim(&self) -> Result<Option<RequestClaim>, RequestError> {
+    async fn claim(&self, scope: ClaimScope) -> Result<Option<ClaimedRequest>, RequestError> {
         let store = &self.service.store;
-        let has_work = store.read(|tx| {
-            Box::pin(async move { Ok::<_, RequestError>(tx.request_has_work().await?) })
+        let has_work = store.read(move |tx| {
+            Box::pin(async move { Ok::<_, RequestError>(tx.request_has_work(scope).await?) })
         });
         if !has_work.await? {
             return Ok(None);
@@ -148,14 +170,17 @@ impl RequestDriver {
         let lease_ms = millis(self.options.lease);
         store
             .write(move |tx| {
-                Box::pin(async move { Ok::<_, RequestError>(tx.request_claim(lease_ms).await?) })
+                Box::pin(
+                    async move { Ok::<_, RequestError>(tx.request_claim(lease_ms, scope).await?) },
+                )
             })
             .await
     }
 
-    async fn advance_catching_panics(&self, claim: RequestClaim, shutdown: &Shutdown) {
+    async fn advance_catching_panics(&self, claimed: ClaimedRequest, shutdown: &Shutdown) {
+        let claim = claimed.claim;
         let advanced =
-            AssertUnwindSafe(self.advance_with_lease(claim, shutdown)).catch_unwind().await;
+            AssertUnwindSafe(self.advance_with_lease(claimed, shutdown)).catch_unwind().await;
         let outcome = advanced.unwrap_or_else(|_| {
             tracing::error!(task.id = %claim.task, "advancing a request panicked");
             Err(RequestError::Invalid(vec!["an internal error".to_owned()]))
@@ -180,20 +205,22 @@ impl RequestDriver {
 
     async fn advance_with_lease(
         &self,
-        claim: RequestClaim,
+        claimed: ClaimedRequest,
         shutdown: &Shutdown,
     ) -> Result<Option<Duration>, RequestError> {
+        let claim = claimed.claim;
         tokio::select! {
             biased;
             // The next driver repeats the action; what it finds done it does not do again.
             () = shutdown.triggered() => self.release(claim, Some(0)).await.and(Err(RequestError::ClaimLost)),
-            advanced = self.advance(claim) => advanced,
+            advanced = self.advance(claimed) => advanced,
             lost = self.renew_lease(claim) => lost.map(|()| None),
         }
     }
 
     /// Carries out actions until the request waits. Returns when it looks again without an event.
-    async fn advance(&self, claim: RequestClaim) -> Result<Option<Duration>, RequestError> {
+    async fn advance(&self, claimed: ClaimedRequest) -> Result<Option<Duration>, RequestError> {
+        let claim = claimed.claim;
         for _ in 0..MAX_ACTIONS {
             let snapshot = self.load(claim).await?;
             if snapshot.request.question.is_some() || snapshot.task.status.is_terminal() {
@@ -204,6 +231,10 @@ impl RequestDriver {
                 return Ok(None);
             }
             tracing::debug!(task.id = %claim.task, ?action, "request advances");
+            if action == NextAction::FollowPullRequest && !claimed.is_in_review {
+                // It is claimed again as one that follows its pull request.
+                return Ok(Some(Duration::ZERO));
+            }
             let step = Step { service: &self.service, claim, snapshot };
             if action == NextAction::FollowPullRequest {
                 // Nothing to do yet: people and checks take their time.

@@ -57,6 +57,9 @@ pub enum RequestError {
     /// A delivery of a webhook that is not accepted, for a reason that its sender is not told.
     #[error("the delivery is rejected")]
     RejectedDelivery,
+    /// The work ended before its result was known.
+    #[error("the work was interrupted: try again")]
+    Interrupted,
     /// The setting with the agents of work units cannot be used.
     #[error(
         "the setting pm.agents is not valid: {0}; correct it with `cynork settings set pm.agents`"
@@ -136,7 +139,7 @@ impl Classified for RequestError {
                 Classification::new(ErrorClass::Forbidden, self)
             }
             Self::RejectedDelivery => Classification::new(ErrorClass::Unauthenticated, self),
-            Self::Sealing(_) => Classification::new(ErrorClass::Outage, self),
+            Self::Sealing(_) | Self::Interrupted => Classification::new(ErrorClass::Outage, self),
             Self::Forge(error) => error.classify(),
             Self::Duplicate { .. }
             | Self::NoQuestion

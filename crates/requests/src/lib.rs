@@ -32,6 +32,7 @@ use cynode_models::egress::Egress;
 use cynode_resources::Signals;
 use cynode_resources::project_excerpts::ExcerptFinder;
 use cynode_runtime::clock::SharedClock;
+use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
 
 pub use driver::{DriverOptions, RequestDriver};
@@ -48,6 +49,8 @@ pub struct RequestService {
     artifacts: ArtifactService,
     handoffs: HandoffService,
     forges: ForgeService,
+    /// Work that does not end with its caller.
+    background: BackgroundTasks,
     excerpts: ExcerptFinder,
     /// `None`: the cost of a plan is not estimated.
     models: Option<Egress>,
@@ -64,8 +67,27 @@ impl RequestService {
         handoffs: HandoffService,
         forges: ForgeService,
     ) -> Self {
-        let (excerpts, models) = (ExcerptFinder::new(store.clone()), None);
-        Self { store, clock, signals, tasks, artifacts, handoffs, forges, excerpts, models }
+        let background = BackgroundTasks::new();
+        let excerpts = ExcerptFinder::new(store.clone());
+        Self {
+            store,
+            clock,
+            signals,
+            tasks,
+            artifacts,
+            handoffs,
+            forges,
+            background,
+            excerpts,
+            models: None,
+        }
+    }
+
+    /// Has the tasks of the process include the work that does not end with its caller, so that shutdown waits for it.
+    #[must_use]
+    pub fn with_background(mut self, background: BackgroundTasks) -> Self {
+        self.background = background;
+        self
     }
 
     /// Quotes what this finds in the prompts of units; without it, the memory of the project only.

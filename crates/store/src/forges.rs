@@ -78,14 +78,14 @@ impl Tx {
         Ok(self.execute(sql, params![forge, body_sha256, received_at]).await? == 1)
     }
 
-    /// Forgets a delivery that was not acted on, so that the forge can repeat it.
-    pub async fn forge_delivery_delete(
+    /// Whether a delivery was recorded.
+    pub async fn forge_delivery_is_known(
         &mut self,
         forge: ForgeId,
         body_sha256: &str,
-    ) -> Result<(), Error> {
-        let sql = "DELETE FROM forge_deliveries WHERE forge_id = $1 AND body_sha256 = $2";
-        self.execute(sql, params![forge, body_sha256]).await.map(drop)
+    ) -> Result<bool, Error> {
+        let sql = "SELECT forge_id FROM forge_deliveries WHERE forge_id = $1 AND body_sha256 = $2";
+        Ok(self.row(sql, params![forge, body_sha256]).await?.is_some())
     }
 
     /// Lists the requests of a project whose pull request is followed.

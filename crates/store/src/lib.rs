@@ -171,7 +171,9 @@ pub use tx::Tx;
 pub use unit_attempts::{AttemptStatus, UnitAttempt};
 pub use users::{AuthEvent, User};
 pub use verdicts::{StepJob, StepVerdict};
-pub use work_requests::{CallerFacts, RequestClaim, RequestOfTask, WorkRequest};
+pub use work_requests::{
+    CallerFacts, ClaimScope, ClaimedRequest, RequestClaim, RequestOfTask, WorkRequest,
+};
 pub use work_units::{WorkPlan, WorkUnit};
 pub use workflow::{
     Checkpoint, Effect, EffectWrite, EventPayload, GrantedRun, GraphVersionRange, LeaseToken, Run,

@@ -73,6 +73,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     51 "0051_trace_profiles",
     52 "0052_knowledge",
     53 "0053_project_repositories",
+    54 "0054_request_wakes",
     55 "0055_task_names",
 };
 

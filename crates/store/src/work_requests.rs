@@ -46,6 +46,31 @@ pub struct RequestClaim {
     pub epoch: i64,
 }
 
+/// Which requests a driver claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimScope {
+    All,
+    /// None that follows its pull request.
+    ExceptInReview,
+}
+
+impl ClaimScope {
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::ExceptInReview => "AND r.phase <> 'in_review'",
+        }
+    }
+}
+
+/// A request that was claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimedRequest {
+    pub claim: RequestClaim,
+    /// Whether it followed its pull request when it was claimed.
+    pub is_in_review: bool,
+}
+
 /// What a model call depends on beside the policy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallerFacts {
@@ -171,41 +196,32 @@ impl Tx {
         self.row(sql, params![task]).await?.map_or(Ok(0), |row| row.get("cost"))
     }
 
-    /// Claims the request that has waited longest and can be advanced, for `lease_ms` milliseconds: it is due, or a child
-    /// task has ended that it took no note of. It stays due until it is released, also if this process dies.
-    pub async fn request_claim(&mut self, lease_ms: i64) -> Result<Option<RequestClaim>, Error> {
-        let readable = not_quarantined("work_requests", "r.task_id");
+    /// Claims the request that is due for the longest time, for `lease_ms` milliseconds: its time has come, or a child task
+    /// has ended that it took no note of. It stays due until it is released, also if this process dies.
+    pub async fn request_claim(
+        &mut self,
+        lease_ms: i64,
+        scope: ClaimScope,
+    ) -> Result<Option<ClaimedRequest>, Error> {
+        let claimable = claimable(scope);
         let sql = format!(
             "UPDATE work_requests SET epoch = epoch + 1, claimed_until = cynode_after($1),
-                 due_at = cynode_now()
-             WHERE task_id = (SELECT r.task_id FROM work_requests r JOIN tasks t ON t.id = r.task_id
-                 WHERE {readable} AND r.phase <> 'ended' AND NOT t.closed AND r.question IS NULL
-                 AND t.paused_at IS NULL
-                 AND (r.claimed_until IS NULL OR r.claimed_until <= cynode_now())
-                 AND (r.due_at <= cynode_now() OR r.failures = 0 AND EXISTS (
-                     SELECT 1 FROM unit_attempts a JOIN tasks c ON c.id = a.child_task_id
-                     WHERE a.task_id = r.task_id AND a.concluded_at IS NULL AND c.closed))
-                 ORDER BY r.updated_at LIMIT 1 /*pg FOR UPDATE OF r SKIP LOCKED */)
-             RETURNING task_id, epoch"
+                 due_at = cynode_now(), is_woken = FALSE
+             WHERE task_id = (SELECT r.task_id {claimable}
+                 ORDER BY coalesce(r.due_at, r.updated_at), r.task_id
+                 LIMIT 1 /*pg FOR UPDATE OF r SKIP LOCKED */)
+             RETURNING task_id, epoch, phase"
         );
-        let row = self.row(&sql, params![lease_ms]).await?;
-        row.map(|row| Ok(RequestClaim { task: row.id("task_id")?, epoch: row.get("epoch")? }))
-            .transpose()
+        let Some(row) = self.row(&sql, params![lease_ms]).await? else { return Ok(None) };
+        let claim = RequestClaim { task: row.id("task_id")?, epoch: row.get("epoch")? };
+        // A word that no version knows is found when the request is read, which quarantines it.
+        let phase: String = row.get("phase")?;
+        Ok(Some(ClaimedRequest { claim, is_in_review: phase == RequestPhase::InReview.as_str() }))
     }
 
     /// Whether a request can be claimed.
-    pub async fn request_has_work(&mut self) -> Result<bool, Error> {
-        let readable = not_quarantined("work_requests", "r.task_id");
-        let sql = format!(
-            "SELECT r.task_id FROM work_requests r JOIN tasks t ON t.id = r.task_id
-             WHERE {readable} AND r.phase <> 'ended' AND NOT t.closed AND r.question IS NULL
-             AND t.paused_at IS NULL
-             AND (r.claimed_until IS NULL OR r.claimed_until <= cynode_now())
-             AND (r.due_at <= cynode_now() OR r.failures = 0 AND EXISTS (
-                 SELECT 1 FROM unit_attempts a JOIN tasks c ON c.id = a.child_task_id
-                 WHERE a.task_id = r.task_id AND a.concluded_at IS NULL AND c.closed))
-             LIMIT 1"
-        );
+    pub async fn request_has_work(&mut self, scope: ClaimScope) -> Result<bool, Error> {
+        let sql = format!("SELECT r.task_id {} LIMIT 1", claimable(scope));
         Ok(self.row(&sql, &[]).await?.is_some())
     }
 
@@ -221,14 +237,15 @@ impl Tx {
     }
 
     /// Releases a claim. The request is advanced again after `due_ms` milliseconds; if absent, when a child task ends or a
-    /// person acts. Returns false if the claim is lost.
+    /// person acts. One that was notified meanwhile is advanced at once. Returns false if the claim is lost.
     pub async fn request_release(
         &mut self,
         claim: RequestClaim,
         due_ms: Option<i64>,
     ) -> Result<bool, Error> {
-        let sql = "UPDATE work_requests SET claimed_until = NULL, due_at =
-                       CASE WHEN $3 /*pg ::bigint */ IS NULL THEN NULL ELSE cynode_after($3) END
+        let sql = "UPDATE work_requests SET claimed_until = NULL, is_woken = FALSE, due_at =
+                       CASE WHEN is_woken THEN cynode_now()
+                            WHEN $3 /*pg ::bigint */ IS NULL THEN NULL ELSE cynode_after($3) END
                    WHERE task_id = $1 AND epoch = $2";
         Ok(self.execute(sql, params![claim.task, claim.epoch, due_ms]).await? == 1)
     }
@@ -243,8 +260,18 @@ impl Tx {
 
     /// Makes a request due now, after a person acted on it, and fences the process that advances it.
     pub async fn request_wake(&mut self, task: TaskId) -> Result<(), Error> {
-        let sql = "UPDATE work_requests SET due_at = cynode_now(), epoch = epoch + 1, claimed_until = NULL
+        let sql = "UPDATE work_requests SET due_at = cynode_now(), epoch = epoch + 1, claimed_until = NULL,
+                       is_woken = FALSE
                    WHERE task_id = $1";
+        self.execute(sql, params![task]).await.map(drop)
+    }
+
+    /// Makes a request due now, because of a hint from outside. The process that advances it goes on, and the request is due
+    /// again after its claim.
+    pub async fn request_notify(&mut self, task: TaskId) -> Result<(), Error> {
+        let sql =
+            "UPDATE work_requests SET due_at = cynode_now(), is_woken = claimed_until IS NOT NULL
+                   WHERE task_id = $1 AND phase <> 'ended'";
         self.execute(sql, params![task]).await.map(drop)
     }
 
@@ -282,6 +309,21 @@ impl Tx {
         let sql = "UPDATE tasks SET verification = $2 WHERE id = $1";
         self.execute(sql, params![task, verification.as_str()]).await.map(drop)
     }
+}
+
+/// The requests that can be claimed, as the tables and the condition of a statement.
+fn claimable(scope: ClaimScope) -> String {
+    let readable = not_quarantined("work_requests", "r.task_id");
+    let of_scope = scope.condition();
+    format!(
+        "FROM work_requests r JOIN tasks t ON t.id = r.task_id
+         WHERE {readable} AND r.phase <> 'ended' {of_scope} AND NOT t.closed AND r.question IS NULL
+         AND t.paused_at IS NULL
+         AND (r.claimed_until IS NULL OR r.claimed_until <= cynode_now())
+         AND (r.due_at <= cynode_now() OR r.failures = 0 AND EXISTS (
+             SELECT 1 FROM unit_attempts a JOIN tasks c ON c.id = a.child_task_id
+             WHERE a.task_id = r.task_id AND a.concluded_at IS NULL AND c.closed))"
+    )
 }
 
 pub(crate) fn request(row: &Row) -> Result<WorkRequest, Error> {

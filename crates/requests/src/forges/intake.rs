@@ -27,7 +27,7 @@ impl RequestService {
     ) -> Result<RequestView, RequestError> {
         let (row, number) = self.find_issue_forge(caller, &body).await?;
         let connection = self.forges.connect_to(row).await?;
-        let issue = connection.forge.read_issue(&connection.repository, number).await?;
+        let issue = connection.forge.read_issue_text(&connection.repository, number).await?;
         self.submit_read_issue(caller, &connection, issue, body).await
     }
 

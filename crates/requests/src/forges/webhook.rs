@@ -13,6 +13,7 @@ use cynode_resources::signals::Topic;
 use cynode_store::{ProjectForge, WorkRequest};
 use cynode_wire::forges::SubmitIssue;
 use http::HeaderMap;
+use tokio::sync::oneshot;
 
 use super::{ForgeConnection, ForgeSecret, forge_kind};
 use crate::{RequestError, RequestService};
@@ -103,8 +104,7 @@ impl RequestService {
         let (row, digest, now) = (row.clone(), delivery.body_digest.clone(), self.clock.now());
         let outcome = self.store.write(move |tx| {
             Box::pin(async move {
-                let times = (now, now - REMEMBERED);
-                if !tx.forge_delivery_insert(row.id, &digest, times).await? {
+                if tx.forge_delivery_is_known(row.id, &digest).await? {
                     return Ok::<_, RequestError>(WebhookOutcome::Repeated);
                 }
                 let mut outcome = WebhookOutcome::Ignored;
@@ -115,9 +115,13 @@ impl RequestService {
                     let task = tx.task_get(id).await?;
                     let repository = task.and_then(|task| task.spec.options.repository);
                     if repository.is_some_and(|repository| repository.url == row.repository) {
-                        tx.request_wake(id).await?;
+                        tx.request_notify(id).await?;
                         outcome = WebhookOutcome::Accepted;
                     }
+                }
+                if outcome == WebhookOutcome::Accepted {
+                    let times = (now, now - REMEMBERED);
+                    tx.forge_delivery_insert(row.id, &digest, times).await?;
                 }
                 Ok(outcome)
             })
@@ -130,34 +134,56 @@ impl RequestService {
     }
 
     /// Submits an issue once, if a person with write access opened or labelled it.
+    ///
+    /// The work goes on in the background if the sender hangs up. The delivery is recorded after the request is stored, so
+    /// that it can be repeated until then; the idempotency key of the request keeps a repetition from submitting it twice.
     async fn receive_issue(
         &self,
         row: &ProjectForge,
         delivery: &WebhookDelivery,
         number: u64,
     ) -> Result<WebhookOutcome, RequestError> {
-        let (id, digest, now) = (row.id, delivery.body_digest.clone(), self.clock.now());
-        let is_new = self.store.write(move |tx| {
+        let (id, digest) = (row.id, delivery.body_digest.clone());
+        let is_known = self.store.read(move |tx| {
             Box::pin(async move {
-                let times = (now, now - REMEMBERED);
-                Ok::<_, RequestError>(tx.forge_delivery_insert(id, &digest, times).await?)
+                Ok::<_, RequestError>(tx.forge_delivery_is_known(id, &digest).await?)
             })
         });
-        if !is_new.await? {
+        if is_known.await? {
             return Ok(WebhookOutcome::Repeated);
         }
-        let submitted = self.submit_labelled_issue(row, &delivery.sender, number).await;
-        if submitted.is_err() {
-            // The forge, or a person there, can deliver it again.
-            let digest = delivery.body_digest.clone();
-            let forgotten = self.store.write(move |tx| {
+        let (service, row, delivery) = (self.clone(), row.clone(), delivery.clone());
+        let (done, outcome) = oneshot::channel();
+        self.background.spawn("issue intake", async move {
+            let received = Box::pin(service.submit_and_record(&row, &delivery, number)).await;
+            if let Err(Err(error)) = done.send(received) {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, forge.id = %row.id, issue = number, "issue not submitted");
+            }
+        });
+        // The task panicked: the delivery can be repeated.
+        outcome.await.unwrap_or(Err(RequestError::Interrupted))
+    }
+
+    async fn submit_and_record(
+        &self,
+        row: &ProjectForge,
+        delivery: &WebhookDelivery,
+        number: u64,
+    ) -> Result<WebhookOutcome, RequestError> {
+        let outcome = self.submit_labelled_issue(row, &delivery.sender, number).await?;
+        if outcome == WebhookOutcome::Accepted {
+            let (id, digest) = (row.id, delivery.body_digest.clone());
+            let now = self.clock.now();
+            let recorded = self.store.write(move |tx| {
                 Box::pin(async move {
-                    Ok::<_, RequestError>(tx.forge_delivery_delete(id, &digest).await?)
+                    let times = (now, now - REMEMBERED);
+                    Ok::<_, RequestError>(tx.forge_delivery_insert(id, &digest, times).await?)
                 })
             });
-            forgotten.await?;
+            recorded.await?;
         }
-        submitted
+        Ok(outcome)
     }
 
     async fn submit_labelled_issue(
@@ -168,10 +194,12 @@ impl RequestService {
     ) -> Result<WebhookOutcome, RequestError> {
         let connection = self.forges.connect_to(row.clone()).await?;
         let ForgeConnection { forge, repository, .. } = &connection;
-        if !forge.read_write_access(repository, sender).await?.is_granted() {
+        let access = forge.read_write_access(repository, sender).await?;
+        if !access.is_granted() {
+            tracing::info!(forge.id = %row.id, issue = number, ?access, "issue not submitted");
             return Ok(WebhookOutcome::Ignored);
         }
-        let issue = forge.read_issue(repository, number).await?;
+        let issue = forge.read_issue_text(repository, number).await?;
         let label = row.settings.issue_label.as_deref().unwrap_or_default();
         if !is_submittable(&issue, label) {
             return Ok(WebhookOutcome::Ignored);

@@ -22,11 +22,11 @@ use cynode_wire::requests::RequestView;
 
 use crate::world::{ChildEnd, RequestFixture, URL, patch, review, submission};
 
-const PATH: &str = "ada/app";
-const BRANCH: &str = "cynode/x";
+pub(crate) const PATH: &str = "ada/app";
+pub(crate) const BRANCH: &str = "cynode/x";
 const TOKEN: &str = "t0ken-of-the-b0t";
 
-fn start_forge(api: ScriptedForgeApi) -> ScriptedForge {
+pub(crate) fn start_forge(api: ScriptedForgeApi) -> ScriptedForge {
     let server = ScriptedForge::start(api);
     for login in ["ada", "eve"] {
         server.add_user(login, &format!("token-of-{login}"));
@@ -39,7 +39,7 @@ fn start_forge(api: ScriptedForgeApi) -> ScriptedForge {
     server
 }
 
-fn forge_body(server: &ScriptedForge, kind: ForgeApiKind) -> SetForge {
+pub(crate) fn forge_body(server: &ScriptedForge, kind: ForgeApiKind) -> SetForge {
     SetForge {
         repository: URL.to_owned().try_into().unwrap(),
         kind: Some(kind),
@@ -55,11 +55,15 @@ fn forge_body(server: &ScriptedForge, kind: ForgeApiKind) -> SetForge {
 }
 
 /// Sets the forge of Bob's default project, as an administrator would.
-async fn set_forge(
+pub(crate) async fn set_forge(
     world: &RequestFixture,
     server: &ScriptedForge,
     kind: ForgeApiKind,
 ) -> ForgeView {
+    set_forge_to(world, forge_body(server, kind)).await
+}
+
+pub(crate) async fn set_forge_to(world: &RequestFixture, body: SetForge) -> ForgeView {
     let project = world.requests.forges().list(&world.bob, &"default".into()).await;
     assert_eq!(project.unwrap(), []);
     let user = world.bob.user;
@@ -68,10 +72,10 @@ async fn set_forge(
     let project: Result<_, cynode_store::Error> = project.await;
     let project = project.unwrap().unwrap().id;
     let forges = world.requests.forges();
-    forges.set(&world.admin, &project.into(), forge_body(server, kind)).await.unwrap()
+    forges.set(&world.admin, &project.into(), body).await.unwrap()
 }
 
-async fn allow(world: &RequestFixture, forge: &ForgeView) {
+pub(crate) async fn allow(world: &RequestFixture, forge: &ForgeView) {
     let now = world.clock.now();
     let rule = StoredRule {
         rule: AccessRule {
@@ -94,15 +98,20 @@ async fn allow(world: &RequestFixture, forge: &ForgeView) {
     written.unwrap();
 }
 
-fn pull_request() -> RequestSettings {
+pub(crate) fn pull_request() -> RequestSettings {
     RequestSettings { deliver: DeliveryMode::PullRequest, ..RequestSettings::default() }
 }
 
 /// A request that is pushed.
 async fn until_pushed(world: &RequestFixture) -> RequestView {
+    until_pushed_to(world, BRANCH).await
+}
+
+pub(crate) async fn until_pushed_to(world: &RequestFixture, branch: &str) -> RequestView {
     world.add_provider().await;
     let mut body = submission(pull_request());
-    body.repository.as_mut().unwrap().branch = Some(BRANCH.parse().unwrap());
+    body.force = true;
+    body.repository.as_mut().unwrap().branch = Some(branch.parse().unwrap());
     let view = world.requests.submit(&world.bob, body).await.unwrap();
     world.advance().await;
     world.end_context(view.id).await;

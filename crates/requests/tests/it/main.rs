@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers are called by tests; a failure is the finding")]
 
 mod budget;
+mod claims;
 mod control;
 mod forges;
 mod histories;
@@ -12,4 +13,5 @@ mod plans;
 mod repository_rules;
 mod steps;
 mod unit_agents;
+mod webhooks;
 mod world;
