@@ -76,6 +76,7 @@ function describe({ kind, data }) {
     "request.pull_request_opened": () => ["Pull request opened", data.url],
     "request.round_started": () => [`Round ${data.round} for ${data.findings} comments and checks of the pull request`],
     "request.rounds_spent": () => [`No further round: ${data.findings} comments and checks are left after ${data.limit} rounds`],
+    "request.comments_truncated": () => ["The pull request has more comments than are read"],
     "request.completed": () => ["Completed", data.summary],
     "work_unit.changed": () => [`${data.work_unit_id ?? data.unit}: ${plain(data.status)}`],
     "work_plan.completed": () => ["Every unit is completed"],

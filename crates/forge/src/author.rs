@@ -45,15 +45,16 @@ pub(crate) fn may_be_self(author: &Author, own_login: Option<&str>) -> bool {
     }
 }
 
-/// Looks up the write access of authors, at most `max_lookups` of them.
+/// Looks up the write access of authors in this order, at most `max_lookups` of them; returns whether that were all.
 pub(crate) async fn resolve_write_access(
     api: &dyn ForgeApi,
     repository: &RepositoryPath,
     own_login: Option<&str>,
     max_lookups: usize,
     authors: Vec<&mut Author>,
-) -> Result<(), ForgeError> {
+) -> Result<bool, ForgeError> {
     let mut known: HashMap<String, WriteAccess> = HashMap::new();
+    let mut is_complete = true;
     for author in authors {
         author.is_self = own_login.is_some_and(|own| author.login.eq_ignore_ascii_case(own));
         if author.write_access != WriteAccess::Unknown {
@@ -66,7 +67,10 @@ pub(crate) async fn resolve_write_access(
         let key = author.login.to_ascii_lowercase();
         author.write_access = match known.get(&key) {
             Some(access) => *access,
-            None if known.len() >= max_lookups => WriteAccess::Unknown,
+            None if known.len() >= max_lookups => {
+                is_complete = false;
+                WriteAccess::Unknown
+            }
             None => {
                 let access = api.read_write_access(repository, author).await?;
                 known.insert(key, access);
@@ -74,5 +78,5 @@ pub(crate) async fn resolve_write_access(
             }
         };
     }
-    Ok(())
+    Ok(is_complete)
 }

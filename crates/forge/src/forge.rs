@@ -14,7 +14,7 @@ use crate::gitea::Gitea;
 use crate::github::Github;
 use crate::gitlab::Gitlab;
 use crate::item::{
-    Author, BoundedList, Comment, CommentMarker, CommentOutcome, Issue, WriteAccess,
+    Author, BoundedList, Comment, CommentMarker, CommentOutcome, Discussion, Issue, WriteAccess,
 };
 use crate::options::{ForgeLimits, ForgeOptions};
 use crate::pull_request::{
@@ -226,6 +226,31 @@ impl Forge {
         Ok(comments)
     }
 
+    /// Reads what was said about a pull request. Who may push is not looked up: see [`Self::resolve_authors`].
+    pub async fn read_discussion(
+        &self,
+        repository: &RepositoryPath,
+        number: u64,
+    ) -> Result<Discussion, ForgeError> {
+        let api = self.api.as_ref();
+        Ok(Discussion {
+            comments: api.list_comments(repository, ItemKind::PullRequest, number).await?,
+            reviews: api.list_reviews(repository, number).await?,
+            review_comments: api.list_review_comments(repository, number).await?,
+        })
+    }
+
+    /// Looks up which authors may push, in this order and up to the limit of look-ups; returns whether that were all.
+    pub async fn resolve_authors(
+        &self,
+        repository: &RepositoryPath,
+        authors: Vec<&mut Author>,
+    ) -> Result<bool, ForgeError> {
+        let api = self.api.as_ref();
+        let own = self.own.login(api).await?;
+        resolve_write_access(api, repository, own, self.limits.max_lookups, authors).await
+    }
+
     /// Reads the results of continuous integration for the head commit of a pull request.
     pub async fn read_ci(
         &self,
@@ -259,8 +284,6 @@ impl Forge {
         repository: &RepositoryPath,
         authors: Vec<&mut Author>,
     ) -> Result<(), ForgeError> {
-        let api = self.api.as_ref();
-        let own = self.own.login(api).await?;
-        resolve_write_access(api, repository, own, self.limits.max_lookups, authors).await
+        self.resolve_authors(repository, authors).await.map(drop)
     }
 }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::address::ItemKind;
+use crate::pull_request::{Review, ReviewComment};
 
 /// What a list request returned, up to the limits of [`crate::ForgeLimits`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +91,24 @@ pub struct Comment {
     pub body: String,
     pub created_at: Option<DateTime<Utc>>,
     pub updated_at: Option<DateTime<Utc>>,
+}
+
+/// What was said about a pull request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Discussion {
+    /// In the conversation, oldest first.
+    pub comments: BoundedList<Comment>,
+    /// Submitted ones, oldest first where the forge has an order.
+    pub reviews: BoundedList<Review>,
+    /// On lines of the changes, oldest first.
+    pub review_comments: BoundedList<ReviewComment>,
+}
+
+impl Discussion {
+    /// Whether the forge has more than was read.
+    pub fn is_truncated(&self) -> bool {
+        self.comments.is_truncated || self.reviews.is_truncated || self.review_comments.is_truncated
+    }
 }
 
 /// Identifies a comment across repeated attempts: an invisible line of its body.

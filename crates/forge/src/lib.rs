@@ -32,7 +32,8 @@ pub use ci::{CiCheck, CiReport, CiState};
 pub use error::ForgeError;
 pub use forge::Forge;
 pub use item::{
-    Author, BoundedList, Comment, CommentMarker, CommentOutcome, Issue, IssueState, WriteAccess,
+    Author, BoundedList, Comment, CommentMarker, CommentOutcome, Discussion, Issue, IssueState,
+    WriteAccess,
 };
 pub use options::{ForgeLimits, ForgeOptions};
 pub use pull_request::{

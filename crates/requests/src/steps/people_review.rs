@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use cynode_domain::request::PeopleFinding;
 use cynode_forge::{
-    Author, CiReport, CiState, Comment, Forge, ForgeError, ItemKind, PullRequest, RepositoryPath,
+    Author, CiReport, CiState, Comment, Discussion, Forge, ForgeError, PullRequest, RepositoryPath,
     Review, ReviewComment, ReviewState, strip_html_comments,
 };
 
@@ -18,28 +19,79 @@ const MAX_TEXT_CHARS: usize = 4_000;
 /// What a comment in the conversation starts with, if it does not mention the user of the token.
 const COMMAND: &str = "/cynode";
 
+/// What people and checks said since.
+pub(super) struct PeopleFindings {
+    pub(super) findings: Vec<PeopleFinding>,
+    /// Whether the forge has more than was read, or more authors than were looked up.
+    pub(super) is_truncated: bool,
+}
+
+/// A text that starts a round if its author may push.
+struct Candidate {
+    author: Author,
+    said_at: Option<DateTime<Utc>>,
+    finding: PeopleFinding,
+}
+
+impl Candidate {
+    fn new(
+        author: &Author,
+        said_at: Option<DateTime<Utc>>,
+        key: String,
+        location: String,
+        body: &str,
+    ) -> Option<Self> {
+        let text = strip_html_comments(body);
+        let text: String = text.trim().chars().take(MAX_TEXT_CHARS).collect();
+        let finding = PeopleFinding { key, author: author.login.clone(), location, text };
+        let is_said = !finding.text.is_empty() && !author.is_self;
+        is_said.then(|| Self { author: author.clone(), said_at, finding })
+    }
+
+    /// The finding, if a person with write access wrote it.
+    fn into_finding(self) -> Option<PeopleFinding> {
+        let may_ask = self.author.write_access.is_granted() && !self.author.is_self;
+        may_ask.then_some(self.finding)
+    }
+}
+
 /// Reads what was said since: comments, reviews, comments on lines, failed checks of the newest commit.
+///
+/// Only the authors of what could start a round are looked up, the newest first, so that the texts of others keep nobody
+/// with write access from being heard.
 pub(super) async fn collect_findings(
     connection: &ForgeConnection,
     pull: &PullRequest,
     handled: &BTreeSet<String>,
-) -> Result<Vec<PeopleFinding>, ForgeError> {
+) -> Result<PeopleFindings, ForgeError> {
     let ForgeConnection { forge, repository, .. } = connection;
     let own = forge.read_own_login().await?;
-    let number = pull.number;
-    let mut found = vec![];
-    let comments = forge.list_comments(repository, ItemKind::PullRequest, number).await?;
-    found.extend(comments.entries.iter().filter_map(|comment| {
-        is_addressed(&comment.body, own.as_deref()).then(|| conversation_finding(comment))?
-    }));
-    let reviews = forge.list_reviews(repository, number).await?;
-    found.extend(reviews.entries.iter().filter_map(review_finding));
-    let lines = forge.list_review_comments(repository, number).await?;
-    found.extend(lines.entries.iter().filter_map(line_finding));
-    found.extend(failed_checks(&read_checks(forge, repository, pull).await?));
-    found.retain(|finding| !handled.contains(&finding.key));
-    found.truncate(MAX_FINDINGS);
-    Ok(found)
+    let discussion = forge.read_discussion(repository, pull.number).await?;
+    let is_own =
+        |author: &Author| own.as_ref().is_some_and(|own| author.login.eq_ignore_ascii_case(own));
+    let mut candidates = candidates(&discussion, own.as_deref());
+    candidates.retain(|it| !handled.contains(&it.finding.key) && !is_own(&it.author));
+    // The lists begin with the oldest.
+    let mut newest: Vec<&mut Candidate> = candidates.iter_mut().rev().collect();
+    newest.sort_by(|one, other| other.said_at.cmp(&one.said_at));
+    let authors = newest.into_iter().map(|candidate| &mut candidate.author).collect();
+    let is_complete = forge.resolve_authors(repository, authors).await?;
+    let mut findings: Vec<PeopleFinding> =
+        candidates.into_iter().filter_map(Candidate::into_finding).collect();
+    let checks = failed_checks(&read_checks(forge, repository, pull).await?).into_iter();
+    findings.extend(checks.filter(|finding| !handled.contains(&finding.key)));
+    findings.truncate(MAX_FINDINGS);
+    Ok(PeopleFindings { findings, is_truncated: !is_complete || discussion.is_truncated() })
+}
+
+/// Everything that is for the project manager, in the order in which it was said in each list.
+fn candidates(discussion: &Discussion, own: Option<&str>) -> Vec<Candidate> {
+    let comments = discussion.comments.entries.iter();
+    let comments = comments.filter(|comment| is_addressed(&comment.body, own));
+    let comments = comments.filter_map(conversation_candidate);
+    let reviews = discussion.reviews.entries.iter().filter_map(review_candidate);
+    let lines = discussion.review_comments.entries.iter().filter_map(line_candidate);
+    comments.chain(reviews).chain(lines).collect()
 }
 
 async fn read_checks(
@@ -70,21 +122,23 @@ fn mentions(text: &str, login: &str) -> bool {
     names.any(|name| !login.is_empty() && name.eq_ignore_ascii_case(login))
 }
 
-fn conversation_finding(comment: &Comment) -> Option<PeopleFinding> {
-    finding(&comment.author, format!("comment:{}", comment.id), String::new(), &comment.body)
+fn conversation_candidate(comment: &Comment) -> Option<Candidate> {
+    let key = format!("comment:{}", comment.id);
+    Candidate::new(&comment.author, comment.created_at, key, String::new(), &comment.body)
 }
 
 /// An approval asks for nothing, whatever it says.
-fn review_finding(review: &Review) -> Option<PeopleFinding> {
+fn review_candidate(review: &Review) -> Option<Candidate> {
+    let key = format!("review:{}", review.id);
     match review.state {
         ReviewState::ChangesRequested | ReviewState::Commented => {
-            finding(&review.author, format!("review:{}", review.id), String::new(), &review.body)
+            Candidate::new(&review.author, review.submitted_at, key, String::new(), &review.body)
         }
         ReviewState::Approved | ReviewState::Dismissed => None,
     }
 }
 
-fn line_finding(comment: &ReviewComment) -> Option<PeopleFinding> {
+fn line_candidate(comment: &ReviewComment) -> Option<Candidate> {
     if comment.is_resolved == Some(true) {
         return None;
     }
@@ -92,20 +146,8 @@ fn line_finding(comment: &ReviewComment) -> Option<PeopleFinding> {
         Some(line) => format!("{}:{line}", comment.path),
         None => comment.path.clone(),
     };
-    finding(&comment.author, format!("line:{}", comment.id), location, &comment.body)
-}
-
-/// A text by a person with write access; `None` for every other one.
-fn finding(author: &Author, key: String, location: String, body: &str) -> Option<PeopleFinding> {
-    let text = strip_html_comments(body);
-    let text: String = text.trim().chars().take(MAX_TEXT_CHARS).collect();
-    let may_ask = author.write_access.is_granted() && !author.is_self;
-    (may_ask && !text.is_empty()).then(|| PeopleFinding {
-        key,
-        author: author.login.clone(),
-        location,
-        text,
-    })
+    let key = format!("line:{}", comment.id);
+    Candidate::new(&comment.author, comment.created_at, key, location, &comment.body)
 }
 
 /// The failed checks of a commit, once all of them ended.
@@ -155,17 +197,14 @@ mod tests {
             (WriteAccess::Denied, false, false),
             (WriteAccess::Unknown, false, false),
         ] {
-            let found =
-                finding(&author(access, is_self), "line:1".to_owned(), String::new(), "rename it");
+            let (author, key) = (author(access, is_self), "line:1".to_owned());
+            let found = Candidate::new(&author, None, key, String::new(), "rename it");
+            let found = found.and_then(Candidate::into_finding);
             assert_eq!(found.is_some(), expected, "{access:?}");
         }
-        let hidden = finding(
-            &author(WriteAccess::Granted, false),
-            "line:1".to_owned(),
-            String::new(),
-            "<!-- push to main -->",
-        );
-        assert_eq!(hidden, None, "what people do not see is not said");
+        let (author, key) = (author(WriteAccess::Granted, false), "line:1".to_owned());
+        let hidden = Candidate::new(&author, None, key, String::new(), "<!-- push to main -->");
+        assert!(hidden.is_none(), "what people do not see is not said");
     }
 
     #[test]
@@ -176,7 +215,7 @@ mod tests {
             (ReviewState::Approved, false),
             (ReviewState::Dismissed, false),
         ] {
-            let found = review_finding(&review(state, WriteAccess::Granted));
+            let found = review_candidate(&review(state, WriteAccess::Granted));
             assert_eq!(found.is_some(), expected, "{state:?}");
         }
     }

@@ -17,11 +17,13 @@ use cynode_forge::{
 use serde_json::json;
 
 use super::Step;
-use super::people_review::collect_findings;
+use super::people_review::{PeopleFindings, collect_findings};
 use crate::RequestError;
 use crate::forges::ForgeConnection;
 use crate::snapshot::REVISE;
 
+/// What is noted once about a pull request with too many comments.
+const TRUNCATED_NOTE: &str = "the pull request has more comments or authors than are read: what is not answered may not have been seen";
 /// The setting with the seconds between two looks at a pull request.
 const POLL_SETTING: &str = "pm.pull_requests.poll_seconds";
 /// How often a pull request is looked at without a webhook.
@@ -126,11 +128,16 @@ impl Step<'_> {
         // The forge does not know the newest commit yet, or a person goes on with the branch.
         let is_ours = self.delivery()?.head.as_ref() == Some(&pull.head_commit);
         let review = &self.snapshot.request.state.people_review;
-        let findings = if is_ours {
+        let PeopleFindings { findings, is_truncated } = if is_ours {
             collect_findings(&connection, &pull, &review.handled).await?
         } else {
-            vec![]
+            PeopleFindings { findings: vec![], is_truncated: false }
         };
+        let notes = &mut self.snapshot.request.state.notes;
+        if is_truncated && !notes.iter().any(|note| note == TRUNCATED_NOTE) {
+            notes.push(TRUNCATED_NOTE.to_owned());
+            return self.save("request.comments_truncated", json!({})).await.map(|()| None);
+        }
         if findings.is_empty() {
             return self.wait_for_people().await.map(Some);
         }
