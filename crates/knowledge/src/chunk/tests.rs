@@ -68,7 +68,7 @@ fn characters_that_a_reader_does_not_see_are_in_no_passage() {
 
         let found = chunk(kind, hidden);
 
-        assert_eq!(found[0].text, "Ask early.", "{kind}");
+        assert_eq!(found[0].text, "Ask early.", "{kind:?}");
     }
     let heading = chunk(DocumentKind::Markdown, "# Le\u{e0041}ave\ntext");
     assert_eq!(heading[0].heading, "Leave");

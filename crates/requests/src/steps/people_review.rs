@@ -1,6 +1,7 @@
 //! What people and checks say about a pull request. Only people with write access start a round; a check starts one for the
 //! commit that was delivered.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
@@ -73,7 +74,7 @@ pub(super) async fn collect_findings(
     candidates.retain(|it| !handled.contains(&it.finding.key) && !is_own(&it.author));
     // The lists begin with the oldest.
     let mut newest: Vec<&mut Candidate> = candidates.iter_mut().rev().collect();
-    newest.sort_by(|one, other| other.said_at.cmp(&one.said_at));
+    newest.sort_by_key(|candidate| Reverse(candidate.said_at));
     let authors = newest.into_iter().map(|candidate| &mut candidate.author).collect();
     let is_complete = forge.resolve_authors(repository, authors).await?;
     let mut findings: Vec<PeopleFinding> =
