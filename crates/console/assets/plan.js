@@ -117,7 +117,7 @@ function unitRow(view, unit, refresh) {
     el("span", {}, worker(view, unit), ...unitVerbs(view, unit, refresh)),
     unit.depends_on.map(visible).join(", "),
     attempts.length ? el("span", { class: "numbers" }, attempts, rounds) : "",
-    el("div", {}, el("span", { class: "about" }, visible(unit.notes ?? newest?.result ?? unit.summary ?? ""))),
+    el("div", {}, el("span", { class: "about" }, visible(unit.notes ?? newest?.result ?? newest?.checkpoint ?? newest?.progress ?? unit.summary ?? ""))),
   ]);
   node.dataset.unit = unit.id;
   return node;

@@ -132,7 +132,7 @@ async fn a_paused_agent_is_not_stopped_for_silence_until_it_is_told_to_go_on() {
         async |id: Option<JobId>| team.job_row(id.unwrap()).await.stop_ending.is_some();
     let last_sign = async || {
         let id = paused.job.unwrap();
-        let sql = format!("SELECT last_sign_at FROM jobs WHERE id = '{id}'");
+        let sql = format!("SELECT CAST(last_sign_at AS text) FROM jobs WHERE id = '{id}'");
         cynode_testkit::query(&team.world.database.url, &sql).await
     };
     team.job_token(&paused, JobAgent::default()).await;
