@@ -135,8 +135,10 @@ pub(crate) async fn a_shared_project_is_listed_for_a_member_but_not_among_own_on
     let own = crate::world::project("own", bob);
     for project in [shared, own] {
         // The group is written by an update.
-        write_tx!(store, tx => tx.project_insert(&project).await);
-        write_tx!(store, tx => tx.project_update(&project).await);
+        write_tx!(store, tx => {
+            tx.project_insert(&project).await?;
+            tx.project_update(&project).await
+        });
     }
     let slugs = |page: Vec<cynode_store::Project>| {
         page.into_iter().map(|project| project.slug).collect::<Vec<_>>()
