@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use crate::forges::{PATH, forge_body, set_forge_to, start_forge};
 use crate::world::RequestFixture;
 
-const SECRET: &str = "a secret of sixteen bytes or more";
+const SECRET: &str = "a-secret-of-sixteen-bytes-or-more";
 
 async fn set_intake(world: &RequestFixture, server: &ScriptedForge) -> ForgeView {
     let body = SetForge {
