@@ -41,7 +41,7 @@ pub use server::OrchestratorServer;
 pub async fn run(cli: Cli, shutdown: Shutdown) -> anyhow::Result<ExitCode> {
     if let Some(command) = cli.command {
         let document = match command {
-            Command::Openapi => server::render_api_document().await?,
+            Command::Openapi => Box::pin(server::render_api_document()).await?,
             Command::ToolSchemas => {
                 serde_json::to_string_pretty(&cynode_gateway::tools::schemas())?
             }

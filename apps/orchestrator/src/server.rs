@@ -204,9 +204,7 @@ async fn build_services(
     let sweeper = sweeper.with_placer(placer.clone()).with_signs(signs.clone());
     let request_limits = build_request_limits(clock, options);
     let models = build_models(store, clock, &signals, data_dir, background.clone());
-    let tasks = TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
-        .with_job_ceiling(options.job_ceiling())
-        .with_storage_limits(options.storage_limits());
+    let tasks = build_tasks(store, clock, &signals, &blobs, options);
     let agent_profiles =
         AgentProfiles::new(store.clone(), clock.clone(), signals.clone(), tasks.clone());
     let artifacts = build_artifacts(store, clock, &blobs, options);
@@ -272,6 +270,18 @@ async fn build_services(
         skills: assembled.skills.clone(),
     };
     Ok((services, sweeper, assembled))
+}
+
+fn build_tasks(
+    store: &Store,
+    clock: &SharedClock,
+    signals: &Signals,
+    blobs: &BlobStore,
+    options: &OrchestratorOptions,
+) -> TaskService {
+    TaskService::new(store.clone(), clock.clone(), signals.clone(), blobs.clone())
+        .with_job_ceiling(options.job_ceiling())
+        .with_storage_limits(options.storage_limits())
 }
 
 fn build_artifacts(

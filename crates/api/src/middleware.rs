@@ -227,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    async fn fail(kind: ProblemKind) -> ApiError {
+    fn fail(kind: ProblemKind) -> ApiError {
         let cause = std::io::Error::other("the disk of ada@example.org is full");
         ApiError::new(kind, "no").caused_by(cause)
     }
@@ -236,8 +236,8 @@ mod tests {
     async fn an_internal_error_is_an_event_of_the_orchestrator_and_a_refusal_is_none() {
         let (capture, _guard) = TracingCapture::start();
         let routes = Router::new()
-            .route("/broken", get(|| fail(ProblemKind::Internal)))
-            .route("/refused", get(|| fail(ProblemKind::Conflict)))
+            .route("/broken", get(async || fail(ProblemKind::Internal)))
+            .route("/refused", get(async || fail(ProblemKind::Conflict)))
             .layer(from_fn(handle_request));
 
         for (path, status) in [("/broken", 500), ("/refused", 409)] {

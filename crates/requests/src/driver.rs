@@ -235,7 +235,7 @@ impl RequestDriver {
                 // It is claimed again as one that follows its pull request.
                 return Ok(Some(Duration::ZERO));
             }
-            let step = Step { service: &self.service, claim, snapshot };
+            let step = Step { service: &self.service, claim, snapshot: Box::new(snapshot) };
             if action == NextAction::FollowPullRequest {
                 // Nothing to do yet: people and checks take their time.
                 if let Some(interval) = Box::pin(step.follow_pull_request()).await? {

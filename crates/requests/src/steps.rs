@@ -41,7 +41,8 @@ const WAITING: &str = "request.waiting";
 pub(crate) struct Step<'a> {
     pub(crate) service: &'a RequestService,
     pub(crate) claim: RequestClaim,
-    pub(crate) snapshot: RequestSnapshot,
+    /// Boxed, because the future of every step holds it.
+    pub(crate) snapshot: Box<RequestSnapshot>,
 }
 
 impl Step<'_> {

@@ -125,11 +125,8 @@ impl ExcerptFinder {
         if !contents.has_memory {
             return Ok(vec![]);
         }
-        let entries = self.store.read(move |tx| {
-            Box::pin(
-                async move { Ok::<_, cynode_store::Error>(tx.memory_list_all(profile).await?) },
-            )
-        });
+        let entries =
+            self.store.read(move |tx| Box::pin(async move { tx.memory_list_all(profile).await }));
         let mut entries = entries.await?;
         if let Some(task) = query.except_task {
             entries.retain(|entry| entry.source.task_id != Some(task));

@@ -80,7 +80,9 @@ fn migration_script(directory: &Path) -> io::Result<String> {
             |error: std::num::ParseIntError| io::Error::other(format!("{name}: {error}")),
         )?;
         script += &fs::read_to_string(&file)?;
-        script += &format!(";\nINSERT INTO schema_version VALUES ({version});\n");
+        script += ";\nINSERT INTO schema_version VALUES (";
+        script += &version.to_string();
+        script += ");\n";
     }
     Ok(script + "COMMIT")
 }

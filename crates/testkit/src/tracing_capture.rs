@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -51,21 +51,19 @@ impl TracingCapture {
         (capture, guard)
     }
 
+    fn lock(&self) -> MutexGuard<'_, RecordedTracing> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The spans of this name, in the order in which they were opened.
-    ///
-    /// # Panics
-    /// If a thread panicked while it recorded.
     pub fn spans(&self, name: &str) -> Vec<CapturedSpan> {
-        let recorded = self.recorded.lock().unwrap();
+        let recorded = self.lock();
         recorded.spans.iter().filter(|span| span.name == name).cloned().collect()
     }
 
     /// The fields of each event with this message.
-    ///
-    /// # Panics
-    /// If a thread panicked while it recorded.
     pub fn events(&self, message: &str) -> Vec<BTreeMap<String, String>> {
-        let recorded = self.recorded.lock().unwrap();
+        let recorded = self.lock();
         let has_message =
             |event: &&CapturedFields| event.get("message").is_some_and(|found| found == message);
         recorded.events.iter().filter(has_message).cloned().collect()
@@ -78,7 +76,7 @@ impl Subscriber for TracingCapture {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut recorded = self.recorded.lock().unwrap();
+        let mut recorded = self.lock();
         let around = span.parent().map(Id::into_u64);
         let around = around.or_else(|| recorded.entered.last().copied());
         let around = around.filter(|_| !span.is_root());
@@ -87,11 +85,11 @@ impl Subscriber for TracingCapture {
         let mut captured = CapturedSpan { name, parent, ..CapturedSpan::default() };
         span.record(&mut FieldVisitor(&mut captured.fields));
         recorded.spans.push(captured);
-        Id::from_u64(recorded.spans.len().try_into().unwrap())
+        Id::from_u64(recorded.spans.len().try_into().unwrap_or(u64::MAX))
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
-        if let Some(span) = self.recorded.lock().unwrap().span(span.into_u64()) {
+        if let Some(span) = self.lock().span(span.into_u64()) {
             values.record(&mut FieldVisitor(&mut span.fields));
         }
     }
@@ -101,15 +99,15 @@ impl Subscriber for TracingCapture {
     fn event(&self, event: &Event<'_>) {
         let mut fields = CapturedFields::new();
         event.record(&mut FieldVisitor(&mut fields));
-        self.recorded.lock().unwrap().events.push(fields);
+        self.lock().events.push(fields);
     }
 
     fn enter(&self, span: &Id) {
-        self.recorded.lock().unwrap().entered.push(span.into_u64());
+        self.lock().entered.push(span.into_u64());
     }
 
     fn exit(&self, span: &Id) {
-        let entered = &mut self.recorded.lock().unwrap().entered;
+        let entered = &mut self.lock().entered;
         if let Some(at) = entered.iter().rposition(|id| *id == span.into_u64()) {
             entered.remove(at);
         }

@@ -100,6 +100,7 @@ pub struct ProjectView {
 
 /// What is known about the address of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact that the caller asks for")]
 pub struct RepositoryReport {
     /// Whether it is the address of a repository that tasks could work on.
     pub is_valid: bool,

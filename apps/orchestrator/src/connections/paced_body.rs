@@ -11,7 +11,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::Instant;
 
 /// No rate is demanded before.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 /// A tenth of the slowest connection that people use.
 const MIN_BYTES_PER_SECOND: u64 = 512;
 

@@ -31,7 +31,13 @@ const OF_TASKS: [&str; 11] = [
 ];
 
 async fn project(admin: &Client, name: &str) -> ProjectId {
-    let body = CreateProject { display_name: name.to_owned(), description: String::new() };
+    let body = CreateProject {
+        display_name: name.to_owned(),
+        description: String::new(),
+        repository_url: None,
+        default_branch: None,
+        credential: None,
+    };
     admin.project_create(&body).await.unwrap().id
 }
 

@@ -36,14 +36,15 @@ impl ContextFragment for ExcerptsFragment<'_> {
     }
 
     fn text(&self) -> String {
-        let shortened = |lines: &[String]| lines.iter().take(MAX_EXCERPTS).map(shorten).collect();
+        let shortened =
+            |lines: &[String]| lines.iter().take(MAX_EXCERPTS).map(|line| shorten(line)).collect();
         let ProjectExcerpts { memory, knowledge } = self.0;
         let (memory, knowledge) = (shortened(memory), shortened(knowledge));
         render_excerpts(&ProjectExcerpts { memory, knowledge })
     }
 }
 
-fn shorten(line: &String) -> String {
+fn shorten(line: &str) -> String {
     let line = untrusted::without_marks(line);
     line.get(..line.floor_char_boundary(MAX_EXCERPT_BYTES)).unwrap_or_default().to_owned()
 }

@@ -1,5 +1,6 @@
 //! The span of a call that was sent to a provider, for a collector.
 
+use cynode_domain::policy::Principal;
 use cynode_runtime::telemetry::gen_ai::{
     ModelAnswerAttributes, ModelCallAttributes, OperationSpan,
 };
@@ -22,7 +23,7 @@ impl ModelCallSpan {
             trace_id: &call.trace_id,
             provider: &call.provider,
             model: &call.model,
-            agent: call.agent.map(|agent| agent.as_str()),
+            agent: call.agent.map(Principal::as_str),
             conversation: conversation.as_deref(),
         };
         Self { span: attributes.open_span(), answer: ModelAnswerAttributes::default() }

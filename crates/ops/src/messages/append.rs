@@ -152,12 +152,11 @@ pub(crate) async fn append_as_agent(
     tx.message_insert(&message).await?;
     tx.agent_update(&agent).await?;
     append_message_event(tx, task, &message).await?;
-    let note = match &task.parent {
-        Some(parent) => apply_unit_message(tx, task, parent, &message).await?,
-        None => {
-            apply_disposition(tx, task, &message).await?;
-            None
-        }
+    let note = if let Some(parent) = &task.parent {
+        apply_unit_message(tx, task, parent, &message).await?
+    } else {
+        apply_disposition(tx, task, &message).await?;
+        None
     };
     let instructions = deliver_instructions(tx, &mut agent, now).await?;
     Ok(MessageReceipt { message: message.id, is_repeated: false, agent, instructions, note })

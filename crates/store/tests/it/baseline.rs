@@ -55,7 +55,7 @@ async fn a_new_sqlite_database_has_the_schema_and_the_rows_that_the_migrations_m
     let expected = query(&migrated.url, OBJECTS).await;
     if sorted(query(&new.url, OBJECTS).await) != sorted(expected.clone()) {
         let objects = expected.iter().filter(|row| row[1] != "schema_version");
-        let script = objects.map(|row| format!("{};\n", row[3])).collect::<String>();
+        let script = objects.flat_map(|row| [row[3].as_str(), ";\n"]).collect::<String>();
         let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sqlite_baseline.sql");
         std::fs::write(&written, script + FIRST_ROWS).unwrap();
         panic!(

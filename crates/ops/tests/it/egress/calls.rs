@@ -76,7 +76,7 @@ pub(super) async fn a_call_is_a_span_with_its_usage_and_without_what_was_said(wo
     let asks = Inference { thread: Some(ThreadId::generate()), ..asks(&world.bob) };
 
     world.egress.chat(&asks, hello("far/m")).await.unwrap();
-    let mut streamed = world.egress.stream(&asks, hello("far/m")).await.unwrap();
+    let streamed = world.egress.stream(&asks, hello("far/m")).await.unwrap();
     assert!(streamed.all(|chunk| std::future::ready(chunk.is_ok())).await);
 
     let calls = model_calls(&capture);
