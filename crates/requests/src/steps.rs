@@ -141,7 +141,7 @@ impl Step<'_> {
             + 'static,
     {
         let (claim, now) = (self.claim, self.service.clock.now());
-        let RequestSnapshot { mut request, task, board, .. } = self.snapshot;
+        let RequestSnapshot { mut request, task, board, .. } = *self.snapshot;
         request.updated_at = now;
         request.failures = 0;
         self.service

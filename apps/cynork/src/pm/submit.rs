@@ -124,12 +124,11 @@ fn build_request(args: SubmitArgs) -> Result<SubmitRequest, CliFailure> {
     let (text, origin, reference) = read_input(&args)?;
     let is_brief = reference.as_deref().is_some_and(|path| path.ends_with(BRIEF));
     let settings = settings(&args)?;
-    let (repository, project_repository) = match args.repo {
-        Some(address) => (Some(resolve_repository(address, args.base, args.branch)?), None),
-        None => {
-            let project = args.project_repo.unwrap_or_default();
-            (None, Some(use_project(&project, args.base, args.branch)))
-        }
+    let (repository, project_repository) = if let Some(address) = args.repo {
+        (Some(resolve_repository(address, args.base, args.branch)?), None)
+    } else {
+        let project = args.project_repo.unwrap_or_default();
+        (None, Some(use_project(&project, args.base, args.branch)))
     };
     Ok(SubmitRequest {
         text,
