@@ -50,11 +50,12 @@ fn clippy_command() -> Command {
     tool::cargo_command(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-/// The tests of the export of spans, which the other stages do not build.
+/// The tests of the export of spans, which the other stages do not build. With the whole workspace selected, the
+/// dependencies have the features that they have in the stage `test`, and are not built again.
 fn otlp_test_command() -> Result<Command> {
     let mut nextest = prepare::ensure_nextest()?;
-    nextest.args(["run", "--profile", "otlp", "--package", "cynode-runtime", "--test", "it"]);
-    nextest.args(["--features", "otlp"]);
+    nextest.args(["run", "--profile", "otlp", "--workspace", "--test", "otlp"]);
+    nextest.args(["--features", "cynode-runtime/otlp"]);
     Ok(nextest)
 }
 

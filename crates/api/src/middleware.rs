@@ -222,7 +222,7 @@ mod tests {
     use axum::Router;
     use axum::middleware::from_fn;
     use axum::routing::get;
-    use cynode_testkit::TracingCapture;
+    use cynode_runtime::telemetry::tracing_capture::TracingCapture;
     use tower::ServiceExt as _;
 
     use super::*;

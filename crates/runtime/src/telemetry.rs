@@ -11,6 +11,7 @@ pub mod gen_ai;
 mod json;
 #[cfg(feature = "otlp")]
 mod otlp;
+pub mod tracing_capture;
 mod writer;
 
 use std::io;

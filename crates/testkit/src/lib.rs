@@ -21,7 +21,6 @@ mod refused_writes;
 mod secrets;
 mod sync_log;
 mod table_search;
-mod tracing_capture;
 
 pub use acp_agent::acp_agent_command;
 pub use certificates::TestCertificate;
@@ -33,4 +32,3 @@ pub use query::query;
 pub use refused_writes::{WriteRejection, reject_writes};
 pub use secrets::{PlantedSecret, planted_secrets};
 pub use sync_log::SyncLog;
-pub use tracing_capture::{CapturedSpan, TracingCapture};

@@ -8,7 +8,7 @@ use cynode_agent::brain::BrainOptions;
 use cynode_agent::context::Instructions;
 use cynode_client::Client;
 use cynode_runtime::telemetry::gen_ai;
-use cynode_testkit::TracingCapture;
+use cynode_runtime::telemetry::tracing_capture::TracingCapture;
 use cynode_wire::handoff::AgentRole;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
 
 use cynode_runtime::telemetry::gen_ai;
-use cynode_testkit::TracingCapture;
+use cynode_runtime::telemetry::tracing_capture::TracingCapture;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

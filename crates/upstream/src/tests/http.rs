@@ -1,6 +1,6 @@
 //! Well-behaved servers over HTTP.
 
-use cynode_testkit::TracingCapture;
+use cynode_runtime::telemetry::tracing_capture::TracingCapture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

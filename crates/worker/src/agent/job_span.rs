@@ -39,7 +39,7 @@ pub(super) fn failure_class(ending: &Ending) -> Option<&'static str> {
 mod tests {
     use cynode_domain::ids::{JobId, RunId, TaskId, TraceId};
     use cynode_runtime::telemetry::gen_ai;
-    use cynode_testkit::TracingCapture;
+    use cynode_runtime::telemetry::tracing_capture::TracingCapture;
     use serde_json::{Value, json};
 
     use super::*;

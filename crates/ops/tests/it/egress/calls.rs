@@ -10,8 +10,8 @@ use cynode_models::{
     egress::ProviderError,
 };
 use cynode_runtime::telemetry::gen_ai;
+use cynode_runtime::telemetry::tracing_capture::{CapturedSpan, TracingCapture};
 use cynode_testkit::provider::{Answer, ScriptedProvider};
-use cynode_testkit::{CapturedSpan, TracingCapture};
 use cynode_wire::inferences::{InferenceQuery, InferenceTotals};
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
 use cynode_wire::providers::PutProvider;

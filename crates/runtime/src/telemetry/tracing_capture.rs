@@ -1,4 +1,4 @@
-//! What code of this workspace records with `tracing`, for tests.
+//! What code of this workspace records with `tracing`, for tests of any crate.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -85,7 +85,7 @@ impl Subscriber for TracingCapture {
         let mut captured = CapturedSpan { name, parent, ..CapturedSpan::default() };
         span.record(&mut FieldVisitor(&mut captured.fields));
         recorded.spans.push(captured);
-        Id::from_u64(recorded.spans.len().try_into().unwrap_or(u64::MAX))
+        Id::from_u64(u64::try_from(recorded.spans.len()).unwrap_or(u64::MAX))
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {

@@ -169,7 +169,7 @@ impl Message {
     }
 
     fn hex(&self, field: u64) -> String {
-        self.bytes(field).flatten().map(|byte| format!("{byte:02x}")).collect()
+        self.bytes(field).flatten().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
     }
 
     fn number(&self, field: u64) -> u64 {
