@@ -47,7 +47,7 @@ mod tests {
     fn assignment(action: &Value) -> Assignment {
         let mut assignment = json!({
             "job_id": JobId::generate(), "task_id": TaskId::generate(), "run_id": RunId::generate(),
-            "action": action, "trace": { "trace_id": TraceId::generate() },
+            "action": action, "attachments": [], "trace": { "trace_id": TraceId::generate() },
         });
         assignment["limits"] = serde_json::to_value(cynode_domain::job::Limits::default()).unwrap();
         serde_json::from_value(assignment).unwrap()
