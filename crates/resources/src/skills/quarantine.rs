@@ -43,7 +43,7 @@ struct ReleasedRule {
 }
 
 impl ReleasedRule {
-    fn of(finding: &ScanFinding) -> Self {
+    fn from_finding(finding: &ScanFinding) -> Self {
         let ScanFinding { rule, pattern_sha256, .. } = finding.clone();
         Self { rule, pattern_sha256 }
     }
@@ -96,7 +96,8 @@ fn scan(
     let released = released.and_then(|text| serde_json::from_str::<ReleasedText>(text).ok());
     let is_released = |finding: &ScanFinding| {
         released.as_ref().is_some_and(|released| {
-            released.content_sha256 == hash && released.rules.contains(&ReleasedRule::of(finding))
+            released.content_sha256 == hash
+                && released.rules.contains(&ReleasedRule::from_finding(finding))
         })
     };
     scan_all(scanner, skill).into_iter().filter(|finding| !is_released(finding)).collect()

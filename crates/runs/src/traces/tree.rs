@@ -101,7 +101,7 @@ struct AttemptTimes {
 
 impl AttemptTimes {
     /// `None` for a check, a command in the workspace and a job that has not started: no agent works in them.
-    fn of(job: &TraceJob) -> Option<Self> {
+    fn from_job(job: &TraceJob) -> Option<Self> {
         let number = |value: i64| u32::try_from(value).ok();
         let is_attempt = is_attempt(number(job.step_index)?, number(job.attempt)?);
         let start = job.started_at.filter(|_| is_attempt)?;
@@ -158,7 +158,7 @@ fn index_parents(rows: &TraceRows) -> Parents {
     };
     let mut attempts: HashMap<RunId, Vec<AttemptTimes>> = HashMap::new();
     for job in &rows.jobs {
-        attempts.entry(job.run).or_default().extend(AttemptTimes::of(job));
+        attempts.entry(job.run).or_default().extend(AttemptTimes::from_job(job));
     }
     let has_all_jobs = i64::try_from(rows.jobs.len()).is_ok_and(|shown| shown >= rows.counts.jobs);
     let (tasks, runs, jobs) = (tasks.collect(), runs.collect(), jobs.collect());
