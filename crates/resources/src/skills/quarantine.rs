@@ -249,7 +249,7 @@ impl Skills {
                     let hash = sha256(&skill.content);
                     let findings = scan_all(&scanner, &skill);
                     let rules: BTreeSet<ReleasedRule> =
-                        findings.iter().map(ReleasedRule::of).collect();
+                        findings.iter().map(ReleasedRule::from_finding).collect();
                     if rules.is_empty() {
                         return Err(SkillError::Invalid(
                             "the skill is not in quarantine".to_owned(),
