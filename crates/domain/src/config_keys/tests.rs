@@ -1,3 +1,5 @@
+//! Tests of the known keys: their kinds, ranges and messages.
+
 use serde_json::json;
 
 use super::*;
