@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{ProfileId, ProjectId};
 use cynode_domain::project_memory::MemoryAuthorKind;
-use cynode_domain::trace::TraceEventKind;
+use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField};
 use cynode_knowledge::snippet::citation;
 use cynode_resources::PageError;
 use cynode_resources::paging::PageRequest;
@@ -18,7 +18,7 @@ use cynode_resources::profile_access::{
 };
 use cynode_resources::project_excerpts::PassageSource;
 use cynode_runtime::clock::SharedClock;
-use cynode_runtime::trace_recorder::log_name;
+use cynode_runtime::trace_recorder::log_event;
 use cynode_store::{DocumentSelection, KnowledgeDocument, KnowledgeSource, KnowledgeTotals, Store};
 use cynode_wire::knowledge::{
     DeletedDocuments, DocumentView, IngestedDocument, IngestedDocuments, KnowledgeHit,
@@ -26,7 +26,6 @@ use cynode_wire::knowledge::{
     SourceView,
 };
 use cynode_wire::page::{Page, PageQuery};
-use tracing::info;
 
 use crate::backend::{BackendError, NewDocument, SearchHit, VectorBackend};
 use crate::ingest::{DocumentContent, Ingestion};
@@ -87,7 +86,10 @@ impl Knowledge {
     /// Validates the backend. Fails with a text that says what to do.
     pub async fn connect(&self) -> Result<(), BackendError> {
         self.backend.connect().await?;
-        info!(backend = self.backend.name(), "{}", log_name(TraceEventKind::BackendConnected));
+        let connected = TraceEntry::new(TraceEventKind::BackendConnected)
+            .with(TraceField::Backend, self.backend.name())
+            .with(TraceField::BackendPurpose, "knowledge");
+        log_event(None, TraceActor::Orchestrator, &connected);
         Ok(())
     }
 
