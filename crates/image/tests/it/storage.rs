@@ -1,6 +1,7 @@
 //! The directory of images: atomic, shared and bounded.
 
 use std::fs;
+use std::time::Duration;
 
 use cynode_image::{ImageStore, ImageUse, StoreLimits};
 
@@ -11,6 +12,9 @@ fn image(name: &str, kib: usize) -> ImageBuilder {
     let content = layer().file("name", name).file("content", &"x".repeat(kib * 1024));
     ImageBuilder::new(vec![StoredLayer::gzip(content.build())])
 }
+
+/// More than the tick of the kernel, which is the resolution of file times.
+const FILE_TIME_RESOLUTION: Duration = Duration::from_millis(20);
 
 fn directory(image: &ImageBuilder) -> String {
     image.digest().replace(':', "-")
@@ -39,6 +43,7 @@ async fn the_least_recently_used_image_without_a_job_is_evicted() {
     let [first, second, third] = ["first", "second", "third"].map(|name| image(name, 100));
     drop(bench.unpack(&first).await.unwrap());
     drop(bench.unpack(&second).await.unwrap());
+    tokio::time::sleep(FILE_TIME_RESOLUTION).await;
     // Used again: the second is the oldest now.
     drop(bench.unpack(&first).await.unwrap());
 
