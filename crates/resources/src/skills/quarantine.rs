@@ -83,7 +83,8 @@ pub(super) async fn judge(tx: &mut Tx, skill: &Skill) -> Result<Vec<ScanFinding>
 pub(super) fn scan_all(scanner: &SkillScanner, skill: &Skill) -> Vec<ScanFinding> {
     // A byte order mark is no disguise at the start of a file.
     let content = skill.content.strip_prefix('\u{feff}').unwrap_or(&skill.content);
-    scanner.scan(&format!("{}\n\n{content}", skill.name))
+    // The name ends like a sentence: rules about the end of one see it.
+    scanner.scan(&format!("{}.\n\n{content}", skill.name))
 }
 
 fn scan(
