@@ -189,7 +189,7 @@ pub enum CynorkCommand {
     /// List models, and manage the providers that serve them.
     #[command(subcommand, visible_alias = "model")]
     Models(ModelsCommand),
-    /// Manage credentials for model providers. Secrets are encrypted and never shown.
+    /// Manage credentials for model providers and git hosts. Secrets are encrypted and never shown.
     #[command(subcommand, visible_alias = "credentials")]
     Creds(CredsCommand),
     /// Connect repositories with their forge: pull requests, issues, webhooks.

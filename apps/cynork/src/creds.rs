@@ -1,4 +1,4 @@
-//! `creds`: credentials for model providers. Secrets come from standard input or a hidden prompt, never from
+//! `creds`: credentials for model providers and git hosts. Secrets come from standard input or a hidden prompt, never from
 //! the command line, and are never printed.
 
 mod expiry;
@@ -24,7 +24,7 @@ use crate::{groups, history, relative_time, table};
 
 const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
-/// Manage credentials for model providers. Secrets are encrypted and never shown.
+/// Manage credentials for model providers and git hosts. Secrets are encrypted and never shown.
 #[derive(Debug, Subcommand)]
 pub enum CredsCommand {
     /// List credentials, without their secrets.

@@ -32,7 +32,7 @@ pub enum ForgeCommand {
     Set(ForgeSetArgs),
     /// List the forges of a project, without their secrets.
     List {
-        /// The project [default: your default project].
+        /// The project, by slug or id [default: your default project].
         #[arg(long, default_value = DEFAULT_PROJECT, hide_default_value = true)]
         project: String,
     },
@@ -47,9 +47,9 @@ pub enum ForgeCommand {
 /// Arguments of `forge set`.
 #[derive(Debug, Args)]
 pub struct ForgeSetArgs {
-    /// The repository, as requests name it.
+    /// The repository, by the address that requests use.
     repository: String,
-    /// The project [default: your default project].
+    /// The project, by slug or id [default: your default project].
     #[arg(long, default_value = DEFAULT_PROJECT, hide_default_value = true)]
     project: String,
     /// The API: `github`, `gitlab` or `gitea` (also Forgejo) [default: from the repository, if it is on a public forge].

@@ -39,7 +39,7 @@ pub enum MemoryCommand {
     },
     /// Find the entries that have a word of the query, the best first.
     Search {
-        /// Words to look for.
+        /// The words to search for.
         query: String,
         #[command(flatten)]
         place: MemoryPlace,
@@ -85,7 +85,7 @@ pub enum MemoryCommand {
         #[command(flatten)]
         place: MemoryPlace,
     },
-    /// Vouch for an entry that a model or a rule wrote, and become its author.
+    /// Confirm an entry that a model or a rule wrote, and become its author.
     Promote {
         /// The entry, by id.
         entry: MemoryEntryId,

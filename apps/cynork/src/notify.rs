@@ -72,7 +72,7 @@ pub enum DeadCommand {
         /// The delivery.
         #[arg(required_unless_present = "all")]
         delivery: Option<NoticeDeliveryId>,
-        /// Every one.
+        /// All of them.
         #[arg(long, conflicts_with = "delivery")]
         all: bool,
         /// With --all: only those of this channel, by name or id.

@@ -80,11 +80,11 @@ pub enum PmCommand {
         /// The unit, such as `impl:auth`.
         unit: String,
     },
-    /// Give a unit back that you took over.
+    /// Hand back a unit that you took over.
     HandBack(PmHandBackArgs),
-    /// Instruct the agent of a unit: it is told with its next tool call.
+    /// Instruct the agent of a unit, which gets the instruction with its next tool call.
     ///
-    /// abort ends its attempt; `expand_scope` and `reduce_scope` start another one with the changed task.
+    /// `abort` ends its attempt; `expand_scope` and `reduce_scope` start another one with the changed task.
     Instruct(PmInstructArgs),
     /// Cancel a request and everything that works on it.
     Cancel {
@@ -127,7 +127,7 @@ pub struct PmHandBackArgs {
     request: String,
     /// The unit, such as `impl:auth`.
     unit: String,
-    /// The completed task with your changes; an agent goes on when absent.
+    /// The completed task with your changes [default: an agent continues].
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
     /// What the agent should know.
@@ -144,7 +144,7 @@ pub struct PmInstructArgs {
     unit: String,
     /// The instruction: continue, pause, revise, abort, `expand_scope` or `reduce_scope`.
     kind: InstructionKind,
-    /// What the agent is told.
+    /// The text of the instruction.
     text: String,
 }
 
@@ -162,7 +162,7 @@ pub struct PmOverrideArgs {
     /// The kinds of units: `implementation`, and any of `spec`, `design`, `review` and `test`.
     #[arg(long, value_name = "UNITS", value_delimiter = ',')]
     workflow: Vec<UnitKind>,
-    /// Why, for the record.
+    /// The reason, which is recorded.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

@@ -72,7 +72,7 @@ pub struct ProfilePlace {
     project: String,
 }
 
-/// What a profile allows; everything that roles and rules allow where nothing is given.
+/// What a profile allows; a flag that is not given narrows nothing.
 #[derive(Debug, Args)]
 pub struct ProfileSpecArgs {
     /// Read the whole spec from a JSON file; `-` is standard input.
@@ -84,7 +84,8 @@ pub struct ProfileSpecArgs {
     /// A pattern of tools that agents may call; repeatable.
     #[arg(long, value_name = "PATTERN")]
     tool: Vec<String>,
-    /// A host that sandboxes may connect to, if their agent profile allows it too; repeatable.
+    /// A host that sandboxes may connect to, if their agent profile allows it, and that tools may fetch from, if rules
+    /// allow it; repeatable.
     #[arg(long, value_name = "HOST[:PORT]")]
     host: Vec<String>,
     /// A pattern of models that agents may call, by name or hint; repeatable.
@@ -99,19 +100,19 @@ pub struct ProfileSpecArgs {
     /// What the model calls of a run may cost, in millionths of a US dollar.
     #[arg(long, value_name = "MICROS")]
     budget_micros: Option<u64>,
-    /// What agents may do with the memory of the project.
+    /// What agents may do with the memory and the knowledge of the project.
     #[arg(long, value_enum, default_value_t = MemoryUse::Write, hide_default_value = true)]
     memory: MemoryUse,
 }
 
-/// What agents may do with the memory of the project.
+/// What agents may do with the memory and the knowledge of the project.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum MemoryUse {
     /// Nothing.
     None,
-    /// Read it.
+    /// Read them.
     Read,
-    /// Read and write it.
+    /// Read and write them.
     Write,
 }
 

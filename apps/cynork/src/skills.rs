@@ -56,7 +56,7 @@ pub enum SkillsCommand {
         /// A new name.
         #[arg(long)]
         name: Option<String>,
-        /// Why, for the history.
+        /// The reason, which the history shows.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
         #[command(flatten)]
@@ -82,7 +82,7 @@ pub enum SkillsCommand {
         skill: String,
         /// The version, from `cynork skills history`.
         version: i64,
-        /// Why, for the history.
+        /// The reason, which the history shows.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },

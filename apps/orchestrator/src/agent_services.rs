@@ -21,7 +21,7 @@ use crate::service_secrets::load_handoff_secret;
 pub(crate) struct AgentServices {
     pub(crate) handoffs: HandoffService,
     pub(crate) analysts: AnalystService,
-    /// What prompts quote of projects.
+    /// Finds the excerpts of projects that prompts quote.
     pub(crate) excerpts: ExcerptFinder,
     /// Needs the address of this process.
     pub(crate) launcher: Arc<AnalystProcessLauncher>,

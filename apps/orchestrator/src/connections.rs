@@ -109,7 +109,7 @@ pub(crate) async fn serve(
     graceful.shutdown().await;
 }
 
-/// Limits the time between two parts of the request body, and demands a minimum rate.
+/// Limits the time between two parts of the request body, and requires a minimum rate.
 pub(crate) async fn limit_body_time(request: axum::extract::Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;

@@ -1,7 +1,7 @@
 //! Connects to the project manager's processes over Unix sockets or local ports.
 //!
-//! Start at [`PmaInstances`]. A [`Coordinator`] assigns each handoff to a process, round-robin; one that does not accept
-//! connections is tried last for a moment. Nothing is sent to a second process once the first has accepted a connection.
+//! Start at [`PmaInstances`]. A [`Coordinator`] assigns each handoff to a process, round-robin; one that did not accept
+//! a connection is tried last for a second. Nothing is sent to a second process once the first has accepted a connection.
 
 mod connection;
 
@@ -50,7 +50,7 @@ impl PmaAddress {
 /// A process of the project manager.
 struct PmaInstance {
     address: PmaAddress,
-    /// Until when it is tried last.
+    /// The end of the time in which it is tried last.
     unavailable_until: Mutex<Option<Instant>>,
 }
 

@@ -345,7 +345,7 @@ fn build_request_limits(clock: &SharedClock, options: &OrchestratorOptions) -> R
     RequestLimits::new(options.request_limits(), clock.clone(), RejectionCounter::default())
 }
 
-/// The knowledge, whose backend was validated.
+/// Builds the knowledge service and validates its backend.
 async fn connect_knowledge(store: &Store, clock: &SharedClock) -> anyhow::Result<Knowledge> {
     let knowledge = build_knowledge(store, clock);
     knowledge.connect().await.context("the knowledge cannot be searched")?;

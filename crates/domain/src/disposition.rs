@@ -30,8 +30,8 @@ impl Disposition {
     }
 }
 
-/// How the request of a unit handles a message of the unit's agent. No message completes a unit: what the attempt leaves is
-/// judged when its job has ended.
+/// How the request of a unit handles a message of the unit's agent. No message completes a unit: the result of the
+/// attempt is judged when its job has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitDisposition {
     /// Recorded on the attempt.

@@ -1,4 +1,4 @@
-//! Knowledge: documents of a profile, parted into passages that can be searched.
+//! Knowledge: documents of a profile, split into passages that can be searched.
 
 /// The longest path of a document.
 pub const MAX_PATH_BYTES: usize = 512;

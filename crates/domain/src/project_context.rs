@@ -47,7 +47,8 @@ pub struct ProjectContext {
     pub is_analysed: bool,
 }
 
-/// What a model says about a project that describes itself nowhere. It is read by agents and people, and runs nothing.
+/// The description that a model wrote of a project whose files have none. Agents and people read it; none of it is
+/// executed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectAnalysis {

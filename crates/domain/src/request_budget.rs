@@ -3,7 +3,7 @@
 use crate::request::RequestSettings;
 use crate::work::UnitKind;
 
-/// The default part of a budget that only reviews may use: one of so many.
+/// The budget is divided by this for the default part that only reviews may use.
 const RESERVE_DIVISOR: i64 = 5;
 /// How the refusal of a call names the budget.
 pub const BUDGET_NAME: &str = "this request";

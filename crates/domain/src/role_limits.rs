@@ -9,7 +9,7 @@ use crate::work::UnitKind;
 pub const ROLE_LIMITS_PREFIX: &str = "pm.max_parallel.";
 /// The default limit of a role.
 const DEFAULT_LIMIT: u32 = 8;
-/// Testers build and run the project, which fills a worker node.
+/// Testers build and run the project, which takes most of a worker node.
 const DEFAULT_TESTERS: u32 = 4;
 
 /// The limits by role, beside `max_parallel_units` of the request.

@@ -89,7 +89,7 @@ impl TraceEntry {
         self
     }
 
-    /// Whether it says why it ended exactly if its kind ends something.
+    /// Whether it has a reason for ending if, and only if, its kind ends something.
     pub fn is_consistent(&self) -> bool {
         self.kind.is_end() == self.stop.is_some()
     }

@@ -35,7 +35,7 @@ use cynode_resources::{agents::AgentTokenError, agents::AgentTokens};
 pub use self::chat::HandoffStream;
 pub(crate) use self::send::PLACEMENT_TIMEOUT;
 
-/// Default timeout of the search for excerpts: a person waits for the answer.
+/// Default timeout of the search for excerpts; short, because a person waits for the answer.
 const EXCERPTS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The event stream of a chat turn from the project manager.

@@ -45,7 +45,7 @@ pub(crate) fn may_be_self(author: &Author, own_login: Option<&str>) -> bool {
     }
 }
 
-/// Looks up the write access of authors in this order, at most `max_lookups` of them; returns whether that were all.
+/// Looks up the write access of authors in this order, at most `max_lookups` of them; returns whether these were all.
 pub(crate) async fn resolve_write_access(
     api: &dyn ForgeApi,
     repository: &RepositoryPath,

@@ -226,7 +226,8 @@ impl Forge {
         Ok(comments)
     }
 
-    /// Reads what was said about a pull request. Who may push is not looked up: see [`Self::resolve_authors`].
+    /// Reads the comments and reviews of a pull request, without the write access of their authors: see
+    /// [`Self::resolve_authors`].
     pub async fn read_discussion(
         &self,
         repository: &RepositoryPath,
@@ -240,7 +241,7 @@ impl Forge {
         })
     }
 
-    /// Looks up which authors may push, in this order and up to the limit of look-ups; returns whether that were all.
+    /// Looks up which authors may push, in this order and up to the limit of look-ups; returns whether these were all.
     pub async fn resolve_authors(
         &self,
         repository: &RepositoryPath,

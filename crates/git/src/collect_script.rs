@@ -11,7 +11,7 @@ pub const STATUS_FILE: &str = "status";
 /// The file of [`collect_script`] in its output directory with the commits.
 pub const BUNDLE_FILE: &str = "commits.bundle";
 
-/// The subject of the commit of what a job did not commit, if its task names none.
+/// The subject of the commit with the uncommitted changes of a job, if its task names none.
 pub const DEFAULT_COMMIT_SUBJECT: &str = "Uncommitted changes of the job";
 
 const MAX_STATUS_BYTES: usize = 4096;
@@ -25,7 +25,7 @@ pub struct CollectRequest<'a> {
     /// The commit that the checkout of the task started from.
     pub base: &'a CommitId,
     pub branch: &'a BranchName,
-    /// The subject of the commit of what the job did not commit.
+    /// The subject of the commit with the uncommitted changes of the job.
     pub subject: &'a str,
     /// Patterns of new files that are left out, as in `.gitignore`.
     pub excludes: &'a [&'a str],

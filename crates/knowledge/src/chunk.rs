@@ -1,6 +1,6 @@
-//! Documents are parted into passages that answer a question alone.
+//! Splits documents into passages that can answer a question without the rest of the document.
 //!
-//! Start at [`chunk_document`]. Markdown is parted at headings, code between definitions and at blank lines, other text at
+//! Start at [`chunk_document`]. Markdown is split at headings, code between definitions and at blank lines, other text at
 //! paragraphs. No passage begins or ends in the middle of a line, except of a prose line that alone is longer than a passage.
 //!
 //! Invariant: every line with visible text is in exactly one passage, in order; a passage has at most [`MAX_PASSAGE_BYTES`].
@@ -54,7 +54,7 @@ pub enum ChunkError {
     Empty,
 }
 
-/// Parts a document into passages, without characters that a reader does not see.
+/// Splits a document into passages, without invisible characters.
 pub fn chunk_document(kind: DocumentKind, content: &str) -> Result<Vec<Chunk>, ChunkError> {
     if content.len() > MAX_DOCUMENT_BYTES {
         return Err(ChunkError::TooLarge);

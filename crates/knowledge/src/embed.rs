@@ -1,17 +1,17 @@
 //! The default embedder: hashed term frequencies. Deterministic, offline, without a model.
 //!
-//! A text becomes a vector of [`DIMENSIONS`]: each term, and each four letters of a longer term, adds to one place that its
-//! hash chooses, with a sign from the hash, so that collisions cancel out on average. Terms count by the logarithm of their
+//! A text becomes a vector of [`DIMENSIONS`]: each term, and each four letters of a longer term, adds to one dimension that
+//! its hash chooses, with a sign from the hash, so that collisions cancel out on average. Terms count by the logarithm of their
 //! frequency, and function words by a tenth. The vector has length one; that of a text without words is zero.
 
 use std::collections::BTreeMap;
 
 use crate::words::{hash, is_function_word, stem, words};
 
-/// Places of a vector.
+/// The length of a vector.
 pub const DIMENSIONS: usize = 512;
 
-/// What four letters of a term count, next to the term.
+/// The weight of four letters of a term, relative to the term.
 const GRAM_WEIGHT: f32 = 0.25;
 const FUNCTION_WORD_WEIGHT: f32 = 0.1;
 

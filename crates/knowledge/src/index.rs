@@ -1,9 +1,9 @@
-//! What the full-text index of a database lists passages by, and which lists a search reads.
+//! The lists of passages in the full-text index of a database, and the lists that a search reads.
 //!
 //! A passage is in the list of each of its terms, and in a second list of those that it is mainly about. The names of lists
 //! contain the profile, so that a list holds passages of one profile. A search reads whole lists of rare terms, and of
-//! frequent terms only the second list: what it reads is bounded, however many passages there are. The passages that most
-//! weight speaks for are then ranked by their text.
+//! frequent terms only the second list: what it reads is bounded, however many passages there are. The passages with
+//! the greatest sums of weights are then ranked by their text.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::words::{TermId, hash};
 pub const MAX_LIST: u32 = 4000;
 /// How many passages are ranked by their text.
 pub const MAX_RANKED: usize = 200;
-/// A passage is mainly about a term from this weight on: it occurs twice, or in the heading.
+/// From this weight on, a passage is mainly about a term: the term occurs twice, or in the heading.
 const MAIN_WEIGHT: f64 = 0.6;
-/// What an occurrence is worth, as a share of the rarity of its term.
+/// The weight of an occurrence, as a share of the rarity of its term.
 const ANY_SHARE: f64 = 0.45;
 const MAIN_SHARE: f64 = 0.25;
 
@@ -50,7 +50,7 @@ pub fn list_names(profile: ProfileId, passage: &PassageWords) -> String {
     names.join(" ")
 }
 
-/// A list to read, and what it says for each of its passages.
+/// A list to read, and the weight that it adds to each of its passages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListToRead {
     pub name: String,
@@ -87,7 +87,7 @@ pub fn lists_to_read(
     lists
 }
 
-/// The passages that most weight speaks for, at most [`MAX_RANKED`]. Equal weights are ordered by id.
+/// The passages with the greatest weights, at most [`MAX_RANKED`]. Equal weights are ordered by id.
 #[derive(Debug, Default)]
 pub struct Candidates(BTreeMap<i64, f64>);
 

@@ -1,7 +1,6 @@
 //! Documents as passages that can be searched.
 //!
-//! Start at [`chunk_document`], which parts a document into passages; [`index`] says how they are found, and [`rank`] how they
-//! are scored.
+//! Start at [`chunk_document`], which splits a document into passages; [`index`] finds passages, and [`rank`] scores them.
 //!
 //! Invariants: no I/O, no clock, no model; the same input gives the same passages, order and scores on every machine.
 

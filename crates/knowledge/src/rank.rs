@@ -11,11 +11,11 @@ use crate::words::{TermId, is_function_word, stem, term_counts, words};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.6;
-/// What an occurrence in the heading or path counts, next to one in the text.
+/// The weight of an occurrence in the heading or path, relative to one in the text.
 const HEADING_WEIGHT: f64 = 1.5;
 /// The part of BM25 in a score; the rest is the similarity of the vectors.
 const BM25_SHARE: f64 = 0.75;
-/// Words of a passage of usual length.
+/// The number of words of a typical passage.
 const USUAL_WORDS: f64 = 120.0;
 /// The most terms of a query that are searched; the others are left out, in order.
 pub const MAX_QUERY_TERMS: usize = 24;
@@ -72,7 +72,7 @@ pub struct PassageWords {
 }
 
 impl PassageWords {
-    /// Counts the words of a passage and of what stands above it.
+    /// Counts the words of a passage, of its path and of its heading.
     pub fn count(path: &str, heading: &str, text: &str) -> Self {
         let text = term_counts(text);
         let words = text.values().sum();

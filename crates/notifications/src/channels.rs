@@ -169,7 +169,7 @@ impl Notifications {
     }
 }
 
-/// Nothing that happened before the first channel notifies.
+/// Skips the events before the first channel: they notify no person.
 async fn skip_past_events(tx: &mut Tx) -> Result<(), NotificationError> {
     let (now, newest) = (tx.notice_cursor().await?, tx.event_latest().await?);
     tx.notice_cursor_advance(now, newest.max(now)).await?;
@@ -178,7 +178,7 @@ async fn skip_past_events(tx: &mut Tx) -> Result<(), NotificationError> {
 
 fn validate_name(name: &str) -> Result<(), NotificationError> {
     let is_plain = Slug::normalise(name).is_ok_and(|plain| plain.as_str() == name);
-    // A name in the form of an id would be taken for one.
+    // A name in the form of an id would be read as an id.
     if !is_plain || name.len() > MAX_NAME_BYTES || name.parse::<NoticeChannelId>().is_ok() {
         let rule = format!(
             "a channel has a name of 1 to {MAX_NAME_BYTES} lowercase letters, digits and single dashes"
@@ -188,7 +188,8 @@ fn validate_name(name: &str) -> Result<(), NotificationError> {
     Ok(())
 }
 
-/// Finds a channel of the caller by id or name. Channels of other users do not exist for it, not even for administrators.
+/// Finds a channel of the caller by id or name. A channel of another user is not found, not even by
+/// administrators.
 pub(crate) async fn find_channel(
     tx: &mut Tx,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! What an event says to a person.
+//! The message that an event sends to a person.
 
 use cynode_domain::notice::{NoticeKind, NoticeMessage};
 use cynode_domain::plan::InputMode;

@@ -5,7 +5,7 @@
 //!
 //! Invariants: an event becomes one delivery for each channel, in the transaction that advances the cursor, so that none is
 //! lost and none is doubled. A delivery keeps its id over all attempts; it is sent at least once. A channel that fails or is slow
-//! delays no other. No text of a message comes from outside without `text`.
+//! delays no other. Texts of others are cleaned by `text`.
 
 mod channels;
 mod content;

@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use crate::send::{SEND_TIMEOUT, SendContext, SendFailure};
 use crate::{NotificationError, Notifications};
 
-/// Events that arrive faster are looked at together.
+/// Events that arrive within this time are processed together.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
-/// How often deliveries are looked for without a signal.
+/// How often the notifier polls for due deliveries without a signal.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
-/// Deliveries of one claim: other channels wait for a free slot meanwhile.
+/// Deliveries of one claim. The bound lets other channels have the slot.
 const MAX_BATCH: usize = 20;
 
 /// Limits of a notifier.
@@ -33,13 +33,13 @@ pub struct NotifierOptions {
     pub send_timeout: Duration,
     /// Between two attempts of one delivery.
     pub delivery_backoff: Backoff,
-    /// Between two attempts of a channel that fails.
+    /// Delay between two attempts of a channel that fails.
     pub channel_backoff: Backoff,
     /// Attempts before a delivery is dead.
     pub max_attempts: u32,
     /// How long a delivery stays pending.
     pub max_age: Duration,
-    /// How long delivered and dead ones are kept.
+    /// How long delivered and dead deliveries are kept.
     pub retention: Duration,
 }
 
@@ -124,8 +124,8 @@ impl Notifier {
             .await
     }
 
-    /// Claims are polled together with the channels in hand: one of those may be the next to write, and a claim that was
-    /// awaited alone would wait for it for ever.
+    /// Polls the claim together with the channels that are being served: one of them may be the next in line to write,
+    /// and a claim that is awaited alone would wait for it forever.
     async fn run_deliveries(&self, shutdown: &Shutdown) {
         let mut in_hand: FuturesUnordered<BoxFuture<'_, NotifierEvent>> = FuturesUnordered::new();
         let (mut may_claim, mut is_claiming) = (true, false);
@@ -162,7 +162,7 @@ impl Notifier {
         }
     }
 
-    /// Creates and sends everything that is due. For tests and tools without a background.
+    /// Creates and sends everything that is due. For tests and tools without background tasks.
     pub async fn run_until_idle(&self) -> Result<(), NotificationError> {
         let stop = Shutdown::new();
         self.service.fan_out().await?;
@@ -194,7 +194,7 @@ impl Notifier {
     async fn serve_in_hand(&self, claim: NoticeClaim, shutdown: &Shutdown) -> NotifierEvent {
         let served = tokio::select! {
             biased;
-            // What was sent and not recorded is sent again, with the same id.
+            // A delivery that was sent and not recorded is sent again, with the same id.
             () = shutdown.triggered() => Ok(Ok(())),
             served = AssertUnwindSafe(self.serve(claim)).catch_unwind() => served,
         };

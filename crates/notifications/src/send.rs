@@ -23,9 +23,9 @@ use crate::mail_server::{self, MailServer, load_mail_server};
 use crate::target::{SealedTarget, TargetAddress, sealed_name};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For one attempt as a whole.
+/// The timeout of one attempt as a whole.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(15);
-/// A receiver cannot postpone an attempt for longer.
+/// The longest delay that a receiver can ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 /// Why an attempt failed. The reason has no address, no secret and no text of the receiver.

@@ -19,10 +19,10 @@ const MAX_URL_BYTES: usize = 2_000;
 /// The length of a generated key.
 const SECRET_BYTES: usize = 32;
 
-/// What is sealed of a channel.
+/// The sealed part of a channel.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SealedTarget {
-    /// The owner of the channel: a row that was given to another user does not open it.
+    /// The owner of the channel. If the row is changed to name another user, the target cannot be opened.
     pub(crate) owner: UserId,
     #[serde(flatten)]
     pub(crate) address: TargetAddress,
@@ -98,7 +98,7 @@ fn generate_secret() -> Result<String, NotificationError> {
     Ok(format!("{SECRET_PREFIX}{}", STANDARD.encode(bytes)))
 }
 
-/// The message is readable on the way with plain http, which is accepted on this machine only.
+/// Plain http does not encrypt the message, so it is accepted only for this machine.
 fn parse_url(text: &str, reach: &NetworkReach) -> Result<Url, NotificationError> {
     let fault = |text: &str| NotificationError::invalid(text);
     if text.len() > MAX_URL_BYTES {
@@ -150,7 +150,7 @@ mod tests {
             "https://user:password@example.com/",
             "example.com",
         ] {
-            // A name is judged when it is resolved.
+            // A host name is checked when it is resolved.
             let is_name = url == "http://localhost/";
             assert_eq!(parse(webhook(url)).is_ok(), is_name, "{url}");
         }

@@ -26,14 +26,14 @@ use crate::snapshot::RequestSnapshot;
 use crate::steps::sources::is_source_kind;
 use crate::{RequestError, RequestService};
 
-/// The most agents of a child task that are told.
+/// The most agents of a child task that get an instruction to wait or to continue.
 const MAX_AGENTS: u32 = 100;
 /// The longest comment of a person.
 const MAX_COMMENT_BYTES: usize = 16 * 1024;
 
 impl RequestService {
-    /// Pauses a request: no attempt starts, its child tasks are paused, and their agents are told to wait. Has no effect on a
-    /// paused request.
+    /// Pauses a request: no attempt starts, its child tasks are paused, and their agents are instructed to wait. Has no
+    /// effect on a paused request.
     pub async fn pause(
         &self,
         caller: &Caller,
@@ -98,7 +98,7 @@ impl RequestService {
                 context: None,
                 idempotency_key: None,
             };
-            // An agent that ended meanwhile needs no instruction.
+            // Not an error: an agent that has ended meanwhile needs no instruction.
             if let Err(error) = messages.send_instruction(caller, instruction).await {
                 tracing::debug!(task.id = %task_id, %error, "agent not told about a pause");
             }
@@ -220,7 +220,7 @@ impl RequestService {
     }
 }
 
-/// Pauses or resumes one task with its run; returns whether that changed it.
+/// Pauses or resumes one task with its run; returns whether the task changed.
 async fn pause_or_resume(tx: &mut Tx, task: TaskId, is_paused: bool) -> Result<bool, RequestError> {
     let changed = if is_paused { tx.task_pause(task).await? } else { tx.task_resume(task).await? };
     if changed && let Some(run) = tx.run_of_task(task).await? {
@@ -237,7 +237,7 @@ async fn lock_open(
 ) -> Result<Task, RequestError> {
     let task = find(tx, caller, request).await?;
     let missing = || RequestError::NotFound(request.excerpt());
-    // The task before the request, as everywhere.
+    // Lock order: the task before the request.
     let task = tx.task_lock(task.spec.id).await?.ok_or_else(missing)?;
     tx.request_lock(task.spec.id).await?.ok_or_else(missing)?;
     if task.status.is_terminal() {
@@ -316,7 +316,7 @@ fn start_take_over(
     Ok(())
 }
 
-/// Keeps what a person says about a unit for its next agent.
+/// Records the comment of a person on a unit, for the prompt of its next agent.
 fn record_comment(snapshot: &mut RequestSnapshot, unit: &str, text: String, handle: &str) {
     let question = Question {
         kind: QuestionKind::Clarification,
@@ -348,7 +348,7 @@ async fn check_owner(tx: &mut Tx, request: &Task, child: TaskId) -> Result<(), R
     Err(RequestError::Invalid(vec![fault.to_owned()]))
 }
 
-/// Makes a person's task the accepted attempt at a unit; what follows judges it as the work of an agent.
+/// Makes a person's task the accepted attempt at a unit; later steps judge it like the work of an agent.
 async fn insert_result(
     tx: &mut Tx,
     snapshot: &mut RequestSnapshot,

@@ -45,8 +45,8 @@ pub struct DriverOptions {
 }
 
 impl DriverOptions {
-    /// What is claimed next while this many requests in hand follow their pull requests. Those wait for forges, and leave
-    /// half of the places to others.
+    /// Which requests are claimed next while `in_review` claimed requests follow their pull requests. These wait for forges,
+    /// so at least half of the slots are for the others.
     fn scope(self, in_review: usize) -> ClaimScope {
         if in_review < (self.max_concurrent / 2).max(1) {
             ClaimScope::All
@@ -92,7 +92,7 @@ impl RequestDriver {
     /// awaited alone would wait for it for ever.
     pub async fn run(self, shutdown: Shutdown) {
         if let Err(error) = self.service.load_roster().await {
-            // It starts nevertheless: the administrator corrects the setting over its API. No request is planned until then.
+            // The driver starts nevertheless: an administrator corrects the setting over the API. Until then, no request is planned.
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "agents of work units are not valid"
@@ -188,7 +188,7 @@ impl RequestDriver {
         let released = match outcome {
             Ok(due) => self.release(claim, due.map(millis)).await,
             Err(RequestError::ClaimLost) => Ok(()),
-            // Others are served first: waiting for it is no failure.
+            // The project manager is busy with other work: waiting for it is no failure.
             Err(RequestError::Handoff(HandoffError::Busy { retry_after })) => {
                 tracing::debug!(task.id = %claim.task, "the project manager is busy");
                 self.release(claim, Some(millis(retry_after.clamp(POLL_INTERVAL, MAX_DELAY)))).await
@@ -218,7 +218,7 @@ impl RequestDriver {
         }
     }
 
-    /// Carries out actions until the request waits. Returns when it looks again without an event.
+    /// Carries out actions until the request waits. Returns the delay until the next attempt without an event.
     async fn advance(&self, claimed: ClaimedRequest) -> Result<Option<Duration>, RequestError> {
         let claim = claimed.claim;
         for _ in 0..MAX_ACTIONS {
@@ -232,12 +232,12 @@ impl RequestDriver {
             }
             tracing::debug!(task.id = %claim.task, ?action, "request advances");
             if action == NextAction::FollowPullRequest && !claimed.is_in_review {
-                // It is claimed again as one that follows its pull request.
+                // Released, to be claimed again within the limit of requests that follow their pull request.
                 return Ok(Some(Duration::ZERO));
             }
             let step = Step { service: &self.service, claim, snapshot: Box::new(snapshot) };
             if action == NextAction::FollowPullRequest {
-                // Nothing to do yet: people and checks take their time.
+                // Nothing to do yet: people review, and checks run.
                 if let Some(interval) = Box::pin(step.follow_pull_request()).await? {
                     return Ok(Some(interval));
                 }

@@ -54,7 +54,7 @@ pub enum RequestError {
     Address(#[from] AddressError),
     #[error(transparent)]
     Forge(#[from] ForgeError),
-    /// A delivery of a webhook that is not accepted, for a reason that its sender is not told.
+    /// A delivery of a webhook that is not accepted. The sender does not learn the reason.
     #[error("the delivery is rejected")]
     RejectedDelivery,
     /// The work ended before its result was known.
@@ -94,7 +94,7 @@ const MAX_OUTAGE_FAILURES: u32 = 60;
 impl RequestError {
     /// How often the action that failed is repeated before a person is asked.
     pub(crate) fn max_failures(&self) -> u32 {
-        // These do not go away by themselves.
+        // Repeating the action does not help.
         let is_permanent = matches!(
             self,
             Self::Forge(

@@ -1,7 +1,7 @@
 //! Instructions of people to the agent of a unit.
 //!
-//! They reach the agent with the reply to its next tool call. An abort ends its attempt, and a change of scope replaces it: the
-//! driver goes on as ADR 47 says.
+//! They reach the agent with the reply to its next tool call. An abort ends its attempt, and a change of scope replaces it: ADR 47
+//! has the next steps of the driver.
 
 use cynode_domain::agent::{InstructionKind, Role};
 use cynode_domain::ids::TaskId;
@@ -23,7 +23,7 @@ use crate::control::load_locked;
 use crate::snapshot::RequestSnapshot;
 use crate::{RequestError, RequestService};
 
-/// The most agents of an attempt that are looked at.
+/// The most agents of an attempt that are read.
 const MAX_AGENTS: u32 = 100;
 
 impl RequestService {

@@ -49,7 +49,7 @@ pub struct RequestService {
     artifacts: ArtifactService,
     handoffs: HandoffService,
     forges: ForgeService,
-    /// Work that does not end with its caller.
+    /// Work that continues when its caller has gone away.
     background: BackgroundTasks,
     excerpts: ExcerptFinder,
     /// `None`: the cost of a plan is not estimated.
@@ -83,7 +83,7 @@ impl RequestService {
         }
     }
 
-    /// Has the tasks of the process include the work that does not end with its caller, so that shutdown waits for it.
+    /// Registers work that continues without its caller with the tasks of the process, so that shutdown waits for it.
     #[must_use]
     pub fn with_background(mut self, background: BackgroundTasks) -> Self {
         self.background = background;

@@ -30,11 +30,11 @@ pub(crate) enum NextAction {
     OpenPullRequest,
     /// Ask people for a review of what was pushed.
     PublishPullRequest,
-    /// Look at the pull request: its state, comments and checks.
+    /// Read the state, comments and checks of the pull request.
     FollowPullRequest,
     /// End the request as completed.
     Complete,
-    /// Ask a person, because nothing can go on.
+    /// Ask a person, because no other action is possible.
     AskStuck { reason: String },
     /// Wait for a child task.
     Wait,
@@ -84,7 +84,7 @@ fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
     }
     let limit = usize::try_from(snapshot.request.settings.max_parallel_units).unwrap_or(1);
     let running = snapshot.running_count();
-    // One role never keeps others waiting: units of other roles start meanwhile.
+    // The limit of one role does not delay units of other roles.
     let free: Vec<UnitKind> = UnitKind::ALL
         .iter()
         .copied()

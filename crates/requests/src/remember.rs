@@ -63,7 +63,7 @@ pub(crate) async fn remember_override(
     let request = task.spec.prompt.lines().next().unwrap_or_default();
     let title = format!("{by} decided {facts} for {}", task.spec.name);
     let text = format!("Request: {request}\nDecision: {facts}{reason}");
-    // A decision that is repeated is one decision.
+    // The same decision of the same request is recorded once.
     let key = format!("override/{}/{facts}", task.spec.id);
     let entry =
         NewEntry { author: MemoryAuthorKind::Rule, kind: MemoryKind::Decision, title, text };

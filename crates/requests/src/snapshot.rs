@@ -20,7 +20,7 @@ pub(crate) const MERGE: &str = "merge";
 /// The unit id of the attempts at pushing the branch.
 pub(crate) const PUSH: &str = "push";
 
-/// More than there are roles.
+/// A bound for the read: more than there are roles.
 const MAX_LIMIT_SETTINGS: u32 = 20;
 
 /// The unit id of the attempts at comments on the pull request.
@@ -114,7 +114,7 @@ impl RequestSnapshot {
     }
 }
 
-/// Only while units start.
+/// Loads the limits of roles, in the phase in which units start.
 async fn load_role_limits(tx: &mut Tx, phase: RequestPhase) -> Result<RoleLimits, RequestError> {
     if phase != RequestPhase::Working {
         return Ok(RoleLimits::default());

@@ -60,7 +60,7 @@ impl Step<'_> {
             NextAction::PublishPullRequest => Box::pin(self.publish_pull_request()).await,
             NextAction::Complete => self.complete().await,
             NextAction::AskStuck { reason } => self.ask_stuck(reason).await,
-            // The driver follows: a look at the forge may end without a change.
+            // The driver does this itself: reading the forge may change nothing.
             NextAction::FollowPullRequest | NextAction::Wait => Ok(()),
         }
     }
@@ -159,7 +159,7 @@ impl Step<'_> {
                     }
                     more(tx).await?;
                     tx.event_append(&task_event(&task, event, data)).await?;
-                    // A step runs only while nothing is asked, so that a question is new.
+                    // A step runs only while no question is open, so this question is new.
                     if let Some(asked) = request.question.as_ref().filter(|_| event != WAITING) {
                         let data = json!({ "question": asked });
                         tx.event_append(&task_event(&task, WAITING, data)).await?;

@@ -48,7 +48,7 @@ impl RequestService {
         submission: SubmitRequest,
         schedule_run: Option<ScheduleRunId>,
     ) -> Result<RequestView, RequestError> {
-        // What a person does not see does not count, neither for its length nor as a request.
+        // Invisible characters count neither for the length nor as text.
         let submission = keep_shown_text(submission);
         let faults = validate(&submission);
         if !faults.is_empty() {

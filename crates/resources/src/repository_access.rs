@@ -120,7 +120,7 @@ pub(crate) async fn seed_repository_rules(
         updated_at: now,
         updated_by: None,
     };
-    // The marker exists already, or another process seeds at the same time.
+    // Not written: the marker exists already, or another process seeds at the same time.
     if !tx.setting_put(&mark).await? {
         return Ok(false);
     }

@@ -41,7 +41,7 @@ pub enum SkillError {
     Forbidden(&'static str),
     #[error("the skill was rejected by the scan: {0}: \"{text}\"", text = .0.text.escape_debug())]
     Hostile(ScanFinding),
-    /// The reader learns no more; its owner and administrators see why in the list.
+    /// For readers, without the finding; the owner and administrators see the finding in the list.
     #[error(
         "skill {0} is in quarantine: the scan rejects its text; its owner can change it, and an administrator can release it"
     )]

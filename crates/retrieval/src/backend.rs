@@ -1,7 +1,7 @@
-//! What a place that keeps passages implements.
+//! The interface of a store of passages.
 //!
-//! Every call names a profile; there is no call without one. What a call returns, counts, ranks by and deletes is of that
-//! profile only.
+//! Every call names a profile; there is no call without one. A call returns, counts, ranks by and deletes data of
+//! that profile only.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use cynode_domain::project_memory::MemoryAuthorKind;
 use cynode_knowledge::Chunk;
 use cynode_store::{DocumentSelection, KnowledgeDocument, KnowledgeSource, KnowledgeTotals};
 
-/// Why a backend did not do what was asked for.
+/// Why an operation of a backend failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// It cannot be used as it is; the text says what to do.
@@ -29,7 +29,7 @@ pub enum BackendError {
     Store(#[from] cynode_store::Error),
 }
 
-/// A document, parted into passages.
+/// A document, split into passages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDocument {
     /// A name that a person chose.
@@ -46,7 +46,7 @@ pub struct NewDocument {
     pub chunks: Vec<Chunk>,
 }
 
-/// What became of a document, and how many passages it has.
+/// The outcome of ingesting a document, and how many passages it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IngestedPassages {
     pub outcome: DocumentOutcome,
@@ -67,7 +67,7 @@ pub struct SearchHit {
     pub score: f64,
 }
 
-/// A place that keeps the passages of documents and finds them.
+/// Stores the passages of documents and finds them.
 #[async_trait]
 pub trait VectorBackend: Send + Sync + fmt::Debug {
     /// The name that people see.

@@ -29,7 +29,7 @@ pub(crate) struct Ingestion {
 }
 
 impl Ingestion {
-    /// Parts a document into passages, or says why it is not ingested. Secrets are redacted.
+    /// Splits a document into passages; the error is the reason why it is not ingested. Secrets are redacted.
     pub(crate) fn read(&self, document: DocumentContent) -> Result<NewDocument, String> {
         let DocumentContent { path, content, kind } = document;
         check_path(&path).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! Knowledge: documents that were given to a profile, and the passages that a search finds in them.
 //!
 //! Start at [`Knowledge`], which the edges call. A [`VectorBackend`] keeps passages and finds them; [`DatabaseBackend`] is the
-//! one in the product's own database. How documents are parted and ranked is in `cynode-knowledge`.
+//! one in the product's own database. `cynode-knowledge` splits and ranks documents.
 //!
 //! Invariants: no operation returns, counts, ranks by or deletes a document of another profile; a document is stored
 //! with all its passages or not at all; a passage is data, and never an instruction.

@@ -11,7 +11,7 @@ use crate::backend::{BackendError, VectorBackend};
 
 /// Bytes of a passage that a prompt quotes.
 const QUOTED_BYTES: usize = 700;
-/// Passages that share less with the query are left out: a prompt has no room for what does not fit.
+/// Passages with a lower score are left out, because the room in a prompt is limited.
 const MIN_SCORE: f64 = 0.2;
 
 /// A passage as a prompt quotes it.

@@ -116,7 +116,7 @@ impl Knowledge {
                 |document: DocumentContent| (document.path.clone(), ingestion.read(document));
             documents.into_iter().map(read).collect()
         };
-        // Parsing and parting is CPU bound.
+        // Parsing and splitting are CPU bound.
         let read = tokio::task::spawn_blocking(read)
             .await
             .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));

@@ -338,8 +338,8 @@ impl Tx {
         self.execute(sql, params![id]).await.map(drop)
     }
 
-    /// Lists running jobs whose agents gave no sign of life for so long. An agent that was told to wait is not silent, until
-    /// it has an instruction to go on.
+    /// Lists running jobs whose agents gave no sign of life for `silent_ms`. A paused agent does not count as silent until
+    /// it has an instruction to continue.
     pub async fn job_list_silent(&mut self, silent_ms: i64, limit: u32) -> Result<Vec<Job>, Error> {
         let sql = "SELECT * FROM jobs WHERE last_sign_at IS NOT NULL AND NOT closed
                    AND status = 'running' AND NOT cancel_requested

@@ -103,7 +103,7 @@ impl NewTask {
     }
 }
 
-/// The profiles whose tasks a list has.
+/// The profiles whose tasks a list contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListedProfiles {
     #[default]

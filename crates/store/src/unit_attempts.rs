@@ -22,7 +22,7 @@ pub struct UnitAttempt {
     /// The order of all attempts of the request, from 1. The database sets it, whatever the clocks say.
     pub sequence: u32,
     pub child: TaskId,
-    /// What came of it; set together with `concluded_at`.
+    /// Its outcome; set together with `concluded_at`.
     pub outcome: Option<Value>,
     pub created_at: DateTime<Utc>,
     pub concluded_at: Option<DateTime<Utc>>,
@@ -67,7 +67,7 @@ impl Tx {
         self.one(&tables::UNIT_ATTEMPTS, &sql, params![child], attempt).await
     }
 
-    /// Records what came of an attempt; returns false if that is recorded already.
+    /// Records the outcome of an attempt; returns false if one is recorded already.
     pub async fn attempt_conclude(
         &mut self,
         child: TaskId,

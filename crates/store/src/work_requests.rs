@@ -196,8 +196,8 @@ impl Tx {
         self.row(sql, params![task]).await?.map_or(Ok(0), |row| row.get("cost"))
     }
 
-    /// Claims the request that is due for the longest time, for `lease_ms` milliseconds: its time has come, or a child task
-    /// has ended that it took no note of. It stays due until it is released, also if this process dies.
+    /// Claims the request that is due for the longest time, for `lease_ms` milliseconds: its due time has passed, or a
+    /// child task has ended that it has not processed. It stays due until it is released, also if this process dies.
     pub async fn request_claim(
         &mut self,
         lease_ms: i64,
@@ -214,7 +214,7 @@ impl Tx {
         );
         let Some(row) = self.row(&sql, params![lease_ms]).await? else { return Ok(None) };
         let claim = RequestClaim { task: row.id("task_id")?, epoch: row.get("epoch")? };
-        // A word that no version knows is found when the request is read, which quarantines it.
+        // An unknown phase is detected when the request is read, which quarantines the row.
         let phase: String = row.get("phase")?;
         Ok(Some(ClaimedRequest { claim, is_in_review: phase == RequestPhase::InReview.as_str() }))
     }
@@ -266,8 +266,8 @@ impl Tx {
         self.execute(sql, params![task]).await.map(drop)
     }
 
-    /// Makes a request due now, because of a hint from outside. The process that advances it goes on, and the request is due
-    /// again after its claim.
+    /// Makes a request due now, after a hint from outside. A process that has claimed it is not interrupted; the request is
+    /// due again when the claim is released.
     pub async fn request_notify(&mut self, task: TaskId) -> Result<(), Error> {
         let sql =
             "UPDATE work_requests SET due_at = cynode_now(), is_woken = claimed_until IS NOT NULL

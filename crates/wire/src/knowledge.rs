@@ -1,4 +1,4 @@
-//! Knowledge: documents of a profile, parted into passages that can be searched.
+//! Knowledge: documents of a profile, split into passages that can be searched.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{KnowledgeDocumentId, ProfileId, UserId};

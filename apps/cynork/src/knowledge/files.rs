@@ -1,7 +1,7 @@
 //! The documents of files and folders.
 //!
 //! Hidden entries, folders of tools and files that are not text are left out.
-//! Symbolic links are not followed: a folder leads to nothing outside of it.
+//! Symbolic links are not followed, so that no file outside of a folder is ingested with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `knowledge ingest`: sends documents in batches, and says what became of them.
+//! `knowledge ingest`: sends documents in batches, and reports the outcome of each.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ const GIT_VARIABLES: [&str; 8] = [
     "SSH_ASKPASS",
 ];
 
-/// What became of all documents.
+/// The outcome of all documents.
 #[derive(Debug, Default, Serialize)]
 struct IngestSummary {
     source: String,
@@ -165,7 +165,7 @@ impl IngestSummary {
                 profile: place.profile.clone(),
                 source: Some(self.source.clone()),
                 path: Some(path),
-                // A folder of this name may hold what was stored just now.
+                // Without it, the documents in a folder of this name would be deleted, too.
                 exact: true,
                 all: false,
             };

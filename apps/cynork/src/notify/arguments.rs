@@ -83,7 +83,7 @@ pub struct SmtpSetArgs {
     /// The user name; its password is read from a prompt or standard input.
     #[arg(long, value_name = "USER")]
     username: Option<String>,
-    /// Keep the present password.
+    /// Keep the current password.
     #[arg(long)]
     keep_password: bool,
     /// The sender, such as `CyNode <cynode@example.com>`.

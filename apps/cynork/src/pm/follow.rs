@@ -1,4 +1,4 @@
-//! Follows a request: a line for each thing that happens, until it ends, needs a person or is in review.
+//! Follows a request: prints a line for each event until the request ends, needs a person or is in review.
 
 use cynode_domain::status::{RequestPhase, ShownTaskStatus};
 use cynode_domain::verification::VerificationStatus;
@@ -47,7 +47,7 @@ fn finish(app: &CliContext, view: &RequestView) -> Result<(), CliFailure> {
             Err(CliFailure::Unverified)
         }
         (ShownTaskStatus::Completed, _) => Ok(()),
-        // Its pull request is open: people take their time.
+        // Its pull request is open: the review can take days.
         (ShownTaskStatus::Running, _) if is_in_review(view) => Ok(()),
         _ => Err(CliFailure::NotCompleted),
     }

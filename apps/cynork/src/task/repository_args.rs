@@ -48,7 +48,7 @@ impl TaskRepositoryArgs {
     }
 }
 
-/// The repository that a command line asks for.
+/// The repository that a command line names.
 pub(super) enum RepositoryArg {
     Absent,
     Named(TaskRepository),
@@ -66,7 +66,7 @@ impl RepositoryArg {
     }
 }
 
-/// Asks for the repository of a project; an empty name is the project of the work itself.
+/// Selects the repository of a project; an empty name is the project of the work itself.
 pub(crate) fn use_project(
     project: &str,
     base_branch: Option<BranchName>,

@@ -7,7 +7,7 @@ use cynode_wire::traces::{TraceSpan, TraceSpanStatus, TraceUsage, TraceView};
 
 use crate::table::sanitize_line;
 
-/// What of a trace is shown.
+/// Which spans of a trace are shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TreeOptions {
     /// Only what failed, and what it belongs to.
@@ -16,7 +16,8 @@ pub(super) struct TreeOptions {
     pub(super) depth: Option<usize>,
 }
 
-/// A span of which the parent is not shown is at the top. Each span is shown once, whatever the parents say.
+/// Renders the tree. A span whose parent is not in the view is at the top level; spans whose parents form a cycle are
+/// left out.
 pub(super) fn render_tree(view: &TraceView, options: TreeOptions) -> String {
     let known: HashSet<&str> = view.spans.iter().map(|span| span.id.as_str()).collect();
     let mut children: HashMap<Option<&str>, Vec<&TraceSpan>> = HashMap::new();

@@ -1,5 +1,5 @@
-//! A request body that must arrive at a minimum rate: one that trickles in would hold its connection for as long as the
-//! client likes.
+//! A request body that must arrive at a minimum rate. Without it, a client that sends slowly could hold a connection
+//! without limit.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::Instant;
 
-/// No rate is demanded before.
+/// The rate is not checked before this time has passed.
 const GRACE: Duration = Duration::from_mins(1);
 /// A tenth of the slowest connection that people use.
 const MIN_BYTES_PER_SECOND: u64 = 512;
@@ -18,7 +18,7 @@ const MIN_BYTES_PER_SECOND: u64 = 512;
 const TOO_SLOW: &str =
     "the request body arrives too slowly: at least 512 bytes a second are needed";
 
-/// Fails once the parts so far are too few for their time.
+/// Fails with the first part that arrives while the average rate is below the minimum.
 #[derive(Debug)]
 pub(super) struct PacedBody {
     body: Body,

@@ -15,7 +15,7 @@ pub(super) fn allowed_calls() -> impl Iterator<Item = i64> {
 
 const ALLOWED: &[&[i64]] = &[FILES, EVENTS, MEMORY, THREADS, SIGNALS_AND_TIME, CONNECTIONS];
 
-/// Reading, and writing of what Landlock leaves: the socket and a recording of models.
+/// Reading, and writing where Landlock permits it: the socket and the recording of exchanges with models.
 const FILES: &[i64] = calls! {
     SYS_read SYS_write SYS_readv SYS_writev SYS_pread64 SYS_pwrite64 SYS_lseek SYS_close SYS_close_range SYS_dup SYS_dup3
     SYS_fcntl SYS_ioctl SYS_flock SYS_fsync SYS_fdatasync SYS_ftruncate SYS_openat SYS_mkdirat SYS_unlinkat SYS_renameat

@@ -47,7 +47,7 @@ pub(super) async fn submit(
         idempotency_key: None,
     };
     let made: RequestView = match tools.call(&call, "submitted work").await {
-        // The gateway allowed the call; the submission itself says what to do instead.
+        // The gateway allowed the call; the message of the rejected submission says what to do instead.
         Err(HandoffAgentError::Tool { message, .. }) => {
             return Ok(format!(
                 "I submitted nothing: {}.\n",

@@ -28,7 +28,7 @@ pub(crate) fn excerpts_message(excerpts: &ProjectExcerpts) -> Option<ChatMessage
 struct ExcerptsFragment<'a>(&'a ProjectExcerpts);
 
 impl ContextFragment for ExcerptsFragment<'_> {
-    /// More than the excerpts take, so that no fence is cut off.
+    /// More than the excerpts can have, so that no fence is truncated.
     const MAX_BYTES: usize = 2 * MAX_EXCERPTS * MAX_EXCERPT_BYTES + 4 * 1024;
 
     fn name(&self) -> &'static str {

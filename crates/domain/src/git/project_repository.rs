@@ -9,7 +9,7 @@ use super::{BranchName, RepositoryUrl, TaskRepository};
 /// The longest name of a credential, in characters.
 pub const MAX_CREDENTIAL_NAME_CHARS: usize = 100;
 
-/// The repository that the tasks of a project work on if they ask for it.
+/// The repository of a project, which its tasks use if their request selects it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRepository {
     pub url: RepositoryUrl,
@@ -42,7 +42,7 @@ pub struct UseProjectRepository {
 }
 
 impl ProjectRepository {
-    /// The repository for a task that asks for it.
+    /// The repository for a task that selects it.
     pub fn for_task(self, wanted: UseProjectRepository) -> TaskRepository {
         TaskRepository {
             url: self.url,

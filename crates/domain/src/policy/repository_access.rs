@@ -64,7 +64,7 @@ impl RepositoryAccess<'_> {
 impl Pattern {
     /// The pattern in lower case.
     fn to_lowercase(&self) -> Self {
-        // The letters of a pattern are ASCII, so that it stays one.
+        // Patterns are ASCII, so the result is a valid pattern.
         self.as_str().to_ascii_lowercase().parse().unwrap_or_else(|_| self.clone())
     }
 }

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How fast repetitions of a word stop to count.
+/// How fast the weight of repeated words saturates (`k1` of BM25).
 const SATURATION: f64 = 1.2;
-/// How much long entries are discounted.
+/// How much the length of an entry lowers its score (`b` of BM25).
 const LENGTH_DISCOUNT: f64 = 0.75;
-/// A word of the title counts as so many of the text.
+/// The weight of a word of the title, in words of the text.
 const TITLE_WEIGHT: u32 = 2;
-/// Scores are rounded to so many parts, so that no platform orders equal ones differently.
+/// Scores are rounded to a multiple of 1 / `SCORE_PARTS`, so that every platform orders equal ones alike.
 const SCORE_PARTS: f64 = 1e6;
 
 /// An entry that has a word of the query.

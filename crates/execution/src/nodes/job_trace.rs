@@ -1,7 +1,7 @@
 //! The trace of an agent's job, as its node read it from the result that the sandbox wrote.
 //!
-//! Invariants: whose trace it is comes from the rows of the job, whatever the events say; a job has one list of events,
-//! which is bounded; times are within the time of the job.
+//! Invariants: trace, user, profile and actor come from the rows of the job, never from the events; a job has one
+//! bounded list of events; times are within the time of the job.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, TraceEventId};
@@ -72,7 +72,7 @@ async fn store_trace(
     Ok(rows)
 }
 
-/// Who works for a job: what its sandbox says about that does not count.
+/// The actor of a job, from its row: the sandbox cannot choose it.
 fn job_actor(job: &Job) -> TraceActor {
     let payload = serde_json::from_value::<JobPayload>(job.spec.payload.clone());
     if payload.is_ok_and(|payload| payload.agent.is_some()) {
@@ -108,7 +108,7 @@ impl JobTrace<'_> {
 
     /// The event as one of this job: identity from rows, times within the job, secrets redacted.
     fn own(&self, mut event: TraceEvent) -> TraceEvent {
-        // By the clock of the database, which the own one may be behind.
+        // Times of rows are those of the database clock, which may be ahead of the clock of this process.
         let started = self.job.started_at.unwrap_or(self.job.created_at);
         let at = event.at.clamp(started, self.now.max(started));
         let fields = std::mem::take(&mut event.entry.fields);

@@ -48,14 +48,14 @@ pub(super) struct TaskCreation {
     pub(super) storage_limits: StorageLimits,
     pub(super) now: chrono::DateTime<chrono::Utc>,
     pub(super) request: CreateTask,
-    /// The repository that the request names, or that of the project it asks for.
+    /// The repository that the request names, or that of the project that it selects.
     pub(super) repository: Option<TaskRepository>,
     pub(super) sources: ResolvedSources,
     /// The push that the task is.
     pub(super) push: Option<PushOrder>,
     /// Whether the task is a canary run of its agent profile.
     pub(super) is_canary: bool,
-    /// What else happens in the transaction.
+    /// Further writes of the transaction.
     pub(super) hook: Option<Arc<dyn CreationHook>>,
 }
 

@@ -14,7 +14,7 @@ use super::{TaskError, TaskService};
 /// What a creation does in its transaction beside inserting the task. An error inserts nothing.
 #[async_trait]
 pub trait CreationHook: Send + Sync {
-    /// What makes a request with the same idempotency key another one, beside the task.
+    /// Distinguishes requests with the same idempotency key, in addition to the hash of the task.
     fn fingerprint(&self) -> Option<String> {
         None
     }

@@ -60,7 +60,7 @@ impl TaskService {
         }
     }
 
-    /// The repository that a request for work asks for in a project.
+    /// The repository of a project, for a request that selects it.
     pub async fn find_project_repository(
         &self,
         caller: &Caller,

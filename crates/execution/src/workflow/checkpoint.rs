@@ -158,7 +158,7 @@ async fn persist_transition(
         is_awaited: false,
         is_lease_due: false,
     };
-    // Before the lease, which the last transition ends.
+    // Checked before the lease, because the last transition ends the lease.
     if is_stored(tx, write, run.id).await? {
         return Ok(stored);
     }

@@ -71,7 +71,7 @@ fn line_count(lines: &[String]) -> u32 {
     u32::try_from(lines.len()).unwrap_or(u32::MAX).max(1)
 }
 
-/// Parts a block that is larger than a passage: between lines, or between words of a line that alone is too long.
+/// Splits a block that is larger than a passage: between lines, or between words of a line that alone is too long.
 fn split_long_block(block: Block) -> Vec<Block> {
     if block.bytes() <= MAX_PASSAGE_BYTES {
         return vec![block];

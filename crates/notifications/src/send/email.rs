@@ -66,7 +66,7 @@ fn compose(
         .map_err(|_| SendFailure::new("the mail cannot be composed"))
 }
 
-/// What was written by others is quoted.
+/// Texts of others are quoted.
 fn render(message: &NoticeMessage) -> String {
     let mut text = format!("{}\n", message.title);
     let quoted = message.text.lines().map(ToOwned::to_owned);

@@ -1,6 +1,6 @@
 //! Messages for incoming webhooks of Slack and of servers that are compatible with it.
 //!
-//! What was written by others is in a block of code, in which no server interprets markup or mentions; `&`, `<` and `>` are
+//! Texts of others are in a block of code, in which no server interprets markup or mentions; `&`, `<` and `>` are
 //! escaped everywhere.
 
 use cynode_domain::notice::NoticeMessage;

@@ -64,7 +64,7 @@ pub(crate) struct MessageReceipt {
     pub(crate) is_repeated: bool,
     pub(crate) agent: TaskAgent,
     pub(crate) instructions: Vec<InstructionView>,
-    /// What becomes of the message.
+    /// The note for the sender about the effect of the message.
     pub(crate) note: Option<&'static str>,
 }
 

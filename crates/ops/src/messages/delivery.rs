@@ -121,7 +121,7 @@ async fn deliver(
         delivered.push(instruction_view(message));
     }
     if agent.status != before {
-        // It has just read them: its deadline runs from now.
+        // The agent has just received them: its deadline starts now.
         agent.last_heartbeat_at = now;
         tx.agent_update(agent).await?;
     }

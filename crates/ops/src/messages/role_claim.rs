@@ -137,7 +137,7 @@ pub(crate) async fn lock_open_task(
 ) -> Result<Task, TaskError> {
     let seen = tasks::find(tx, caller, &task.into()).await?;
     if let Some(parent) = &seen.parent {
-        // The request before its child, as everywhere.
+        // Lock order: the request before its child.
         tx.task_lock(parent.task).await?;
     }
     let found = tx.task_lock(task).await?;

@@ -1,10 +1,10 @@
 //! Messages with the agent of a unit of a request, which speaks on the child task that is its attempt.
 //!
-//! What the agent says is recorded on the attempt, or asks a person through the request; it never completes the unit: the driver
-//! of the request judges what the job left. ADR 47 has the table of messages and effects.
+//! A message is recorded on the attempt, or becomes a question of the request to a person. It never completes the unit: the
+//! driver of the request judges the result of the job. ADR 47 has the table of messages and effects.
 //!
-//! Invariants: the task of the request is locked before that of its child ([`super::lock_open_task`]). Whoever changes the
-//! request fences its driver, which loads it again.
+//! Invariants: the task of the request is locked before that of its child ([`super::lock_open_task`]). A change to the
+//! request fences its driver, which loads the request again.
 
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{InstructionKind, MessageKind, Role};
@@ -21,7 +21,7 @@ use super::checkpoint::render_progress;
 use super::{MessageError, NewInstruction, store_instruction, truncate_text};
 use cynode_execution::tasks::{close_with_children, task_event};
 
-/// What an agent is told that reports a result.
+/// The note in the response to a reported result.
 const GATE_NOTE: &str = "Recorded. This completes nothing: the result of the job counts. When the job has ended, its changes, the commands that must pass and the review decide about the unit.";
 /// The most characters of a message in the history of a request.
 const MAX_EVENT_CHARS: usize = 500;
@@ -82,7 +82,8 @@ pub(super) async fn record_checkpoint(
     Ok(())
 }
 
-/// The task of an open request, and the attempt that a child task is; `None` if the request took note of the attempt's end.
+/// The task of an open request, and the attempt that a child task is; `None` if the request has concluded the
+/// attempt.
 async fn load_open_attempt(
     tx: &mut Tx,
     task: &Task,
@@ -131,7 +132,7 @@ async fn ask_person(
     request.asked_at = Some(message.created_at);
     request.updated_at = message.created_at;
     tx.request_update(&request).await?;
-    // Its driver goes on with the state that it has loaded: it must see the question first.
+    // The driver works with the state that it has loaded: it must load the question before it writes.
     tx.request_wake(parent.task).await?;
     tx.message_mark_processed(message.id, message.created_at).await?;
     tx.event_append(&task_event(request_task, "request.waiting", data)).await?;
@@ -162,7 +163,7 @@ fn describe_payload(payload: &Value) -> Vec<String> {
     lines.into_iter().map(|line| shorten(&truncate_text(line), MAX_EVENT_CHARS)).collect()
 }
 
-/// Sends the answer of a person to the agent that asked, unless its attempt has ended: then the next one is told.
+/// Sends the answer of a person to the agent that asked. If its attempt has ended, the prompt of the next one has it.
 pub async fn answer_unit_message(
     tx: &mut Tx,
     id: MessageId,
@@ -188,8 +189,8 @@ pub async fn answer_unit_message(
     Ok(())
 }
 
-/// What an instruction does to the attempt that it is given to, beside being stored: an abort ends it as failed, so that the
-/// request decides as after every failure, and a change of scope replaces it.
+/// Applies an instruction to its attempt: an abort ends the attempt as failed, so that the request decides as after every
+/// failure, and a change of scope replaces the attempt.
 pub(super) async fn apply_unit_instruction(
     tx: &mut Tx,
     task: &Task,
@@ -229,7 +230,7 @@ pub(super) async fn apply_unit_instruction(
     Ok(())
 }
 
-/// Changes what a unit does; the next attempt is told. Only the newest changes are kept.
+/// Changes the scope of a unit; the prompt of the next attempt has the change. Only the newest changes are kept.
 pub async fn change_unit_scope(
     tx: &mut Tx,
     parent: &TaskParent,

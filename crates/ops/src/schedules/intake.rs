@@ -18,13 +18,13 @@ pub trait ScheduledIntake: Send + Sync {
     ) -> Result<IntakeOutcome, Error>;
 }
 
-/// What became of a request.
+/// The outcome of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntakeOutcome {
     Submitted {
         name: String,
     },
-    /// A request with the same text is open: this due time submits none.
+    /// A request with the same text is open, so none was submitted for this due time.
     AlreadyOpen {
         name: String,
     },

@@ -43,7 +43,7 @@ pub(super) struct ScheduleRunProcessor {
     pub(super) store: Store,
     pub(super) tasks: TaskService,
     pub(super) handoffs: HandoffService,
-    /// Accepts requests; `None` if this process does not.
+    /// Accepts requests; `None` if this process accepts none.
     pub(super) intake: Option<Arc<dyn ScheduledIntake>>,
     pub(super) options: SchedulerOptions,
 }

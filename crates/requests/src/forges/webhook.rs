@@ -21,10 +21,10 @@ use crate::{RequestError, RequestService};
 /// How long deliveries are remembered.
 const REMEMBERED: TimeDelta = TimeDelta::days(30);
 
-/// What a delivery caused.
+/// The effect of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebhookOutcome {
-    /// Requests look at their pull requests now, or an issue was submitted.
+    /// Requests read their pull requests now, or an issue was submitted.
     Accepted,
     /// The event is of no interest.
     Ignored,
@@ -32,7 +32,7 @@ pub enum WebhookOutcome {
     Repeated,
 }
 
-/// What an event makes a request look at.
+/// Selects the requests that an event wakes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WokenBy {
     Number(u64),
@@ -94,7 +94,7 @@ impl RequestService {
         }
     }
 
-    /// Makes the requests look at their pull requests that an event is about.
+    /// Wakes the requests whose pull requests the event is about.
     async fn wake(
         &self,
         row: &ProjectForge,
@@ -135,7 +135,7 @@ impl RequestService {
 
     /// Submits an issue once, if a person with write access opened or labelled it.
     ///
-    /// The work goes on in the background if the sender hangs up. The delivery is recorded after the request is stored, so
+    /// The work continues in the background if the sender closes the connection. The delivery is recorded after the request is stored, so
     /// that it can be repeated until then; the idempotency key of the request keeps a repetition from submitting it twice.
     async fn receive_issue(
         &self,

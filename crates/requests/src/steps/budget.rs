@@ -1,4 +1,4 @@
-//! The budget of a request: asked about before an attempt starts, and after a model call was refused.
+//! The budget of a request: checked before an attempt starts, and after a model call was refused.
 //!
 //! The egress refuses each call that the budget does not cover. An attempt that ends because of that is no failure of its agent:
 //! a person is asked, and the unit goes on once the budget is raised.
@@ -104,7 +104,7 @@ impl Step<'_> {
         Ok(newest.await?.filter(is_refused_for_request))
     }
 
-    /// Takes note of an attempt that the budget ended. It is no failure: the same attempt is made again.
+    /// Concludes an attempt that the budget ended. It is no failure: the same attempt is made again.
     pub(super) async fn conclude_budget_stop(
         mut self,
         attempt: &AttemptStatus,

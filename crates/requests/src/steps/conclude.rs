@@ -131,7 +131,7 @@ impl Step<'_> {
         let hidden = signs.len().saturating_sub(MAX_SIGNS);
         if hidden > 0 {
             signs.truncate(MAX_SIGNS);
-            // Added last: an earlier answer to the same words was about other signs.
+            // Added after the accepted signs were removed: an earlier answer with the same words was about other signs.
             signs
                 .push(format!("{hidden} more signs, which are not listed: read the changes first"));
         }
@@ -189,7 +189,7 @@ impl Step<'_> {
         let index = self.board()?.find_unit(&attempt.attempt.unit)?;
         let unit = self.board()?.unit(index);
         let is_test = unit.kind == UnitKind::Test;
-        // The agent of the next attempt resolves it, once: after that it is a failure as any other.
+        // The agent of the next attempt resolves the conflict, once; a second conflict is a failure like any other.
         if is_conflict(attempt)
             && is_source_kind(unit.kind)
             && !self.snapshot.has_conflict(&unit.id)

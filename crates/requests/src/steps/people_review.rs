@@ -17,10 +17,10 @@ use crate::forges::ForgeConnection;
 const MAX_FINDINGS: usize = 50;
 /// The longest text of a finding.
 const MAX_TEXT_CHARS: usize = 4_000;
-/// What a comment in the conversation starts with, if it does not mention the user of the token.
+/// The prefix of a comment in the conversation for the project manager, unless it mentions the user of the token.
 const COMMAND: &str = "/cynode";
 
-/// What people and checks said since.
+/// The new comments of people, and the failed checks.
 pub(super) struct PeopleFindings {
     pub(super) findings: Vec<PeopleFinding>,
     /// Whether the forge has more than was read, or more authors than were looked up.
@@ -56,10 +56,10 @@ impl Candidate {
     }
 }
 
-/// Reads what was said since: comments, reviews, comments on lines, failed checks of the newest commit.
+/// Reads new comments, reviews, comments on lines, and failed checks of the newest commit.
 ///
-/// Only the authors of what could start a round are looked up, the newest first, so that the texts of others keep nobody
-/// with write access from being heard.
+/// Looks up only the authors of texts that could start a round, the newest first, so that texts of other people do not
+/// use up the look-ups for authors with write access.
 pub(super) async fn collect_findings(
     connection: &ForgeConnection,
     pull: &PullRequest,
@@ -85,7 +85,7 @@ pub(super) async fn collect_findings(
     Ok(PeopleFindings { findings, is_truncated: !is_complete || discussion.is_truncated() })
 }
 
-/// Everything that is for the project manager, in the order in which it was said in each list.
+/// The texts for the project manager, in the order of each list.
 fn candidates(discussion: &Discussion, own: Option<&str>) -> Vec<Candidate> {
     let comments = discussion.comments.entries.iter();
     let comments = comments.filter(|comment| is_addressed(&comment.body, own));

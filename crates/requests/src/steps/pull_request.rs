@@ -22,11 +22,11 @@ use crate::RequestError;
 use crate::forges::ForgeConnection;
 use crate::snapshot::REVISE;
 
-/// What is noted once about a pull request with too many comments.
+/// Recorded once for a pull request with too many comments.
 const TRUNCATED_NOTE: &str = "the pull request has more comments or authors than are read: what is not answered may not have been seen";
-/// The setting with the seconds between two looks at a pull request.
+/// The setting with the interval at which a pull request is polled.
 const POLL_SETTING: &str = "pm.pull_requests.poll_seconds";
-/// How often a pull request is looked at without a webhook.
+/// The default interval at which a pull request is polled.
 const POLL_SECONDS: u64 = 120;
 /// The bounds of the setting.
 const POLL_RANGE: std::ops::RangeInclusive<u64> = 1..=86_400;
@@ -57,7 +57,7 @@ impl Step<'_> {
         let head = self.delivery()?.branch.clone();
         let marker = self.marker("pull-request")?;
         let any = match forge.find_pull_request(repository, &head, PullRequestFilter::Any).await {
-            // The newest ones were read, and an own one would be among them.
+            // The forge returned the newest ones, and a pull request of this request would be among them.
             Err(ForgeError::TooMany { .. }) => None,
             found => found?,
         };
@@ -92,7 +92,7 @@ impl Step<'_> {
             return self.end_with_pull_request(&pull).await;
         }
         let body = self.pull_request_body().await?;
-        // A pull request that a person opened keeps their words.
+        // The description of a pull request that a person opened is not changed.
         if self.marker("pull-request")?.is_in(&pull.body) && pull.body.trim() != body.trim() {
             let update = PullRequestUpdate { title: None, body: Some(body) };
             pull = forge.update_pull_request(repository, number, &update).await?;
@@ -116,7 +116,7 @@ impl Step<'_> {
         self.save("request.phase_changed", data).await
     }
 
-    /// Looks at the pull request. Returns when to look again, or `None` if the request went on.
+    /// Reads the pull request. Returns the delay until the next poll, or `None` if the request proceeds.
     pub(crate) async fn follow_pull_request(mut self) -> Result<Option<Duration>, RequestError> {
         let connection = self.connect_forge().await?;
         let ForgeConnection { forge, repository, .. } = &connection;
@@ -125,7 +125,7 @@ impl Step<'_> {
         if pull.state != PullRequestState::Open {
             return self.end_with_pull_request(&pull).await.map(|()| None);
         }
-        // The forge does not know the newest commit yet, or a person goes on with the branch.
+        // False if the forge does not know the pushed commit yet, or if a person pushed to the branch.
         let is_ours = self.delivery()?.head.as_ref() == Some(&pull.head_commit);
         let review = &self.snapshot.request.state.people_review;
         let PeopleFindings { findings, is_truncated } = if is_ours {
@@ -214,7 +214,7 @@ impl Step<'_> {
         .await
     }
 
-    /// The interval until the next look. Earlier failures of the forge no longer count.
+    /// The delay until the next poll. Resets the count of failures of the forge.
     async fn wait_for_people(self) -> Result<Duration, RequestError> {
         let (claim, mut request) = (self.claim, self.snapshot.request);
         let seconds = self

@@ -1,4 +1,4 @@
-//! What a pull request says. Texts of others are enclosed in fences, so that they mention no user, close no issue and hide
+//! The description of a pull request. Texts of others are enclosed in fences, so that they mention no user, close no issue and hide
 //! nothing.
 
 use cynode_forge::CommentMarker;
@@ -11,7 +11,7 @@ use crate::RequestError;
 const MAX_REQUEST_CHARS: usize = 20_000;
 
 impl Step<'_> {
-    /// The marker of what this request wrote.
+    /// The marker of a text that this request writes on its forge.
     pub(super) fn marker(&self, what: &str) -> Result<CommentMarker, RequestError> {
         let key = format!("request/{}/{what}", self.snapshot.task.spec.id);
         CommentMarker::new(&key)

@@ -1,4 +1,4 @@
-//! A further round on the branch of a pull request: an agent works on what people and checks said about it.
+//! A further round on the branch of a pull request: an agent works on the comments of people and the failed checks.
 
 use cynode_domain::work::UnitKind;
 use cynode_execution::artifacts::DiffScope;
@@ -12,7 +12,7 @@ use super::sources::{AttemptSource, blocking_finding};
 use crate::RequestError;
 use crate::snapshot::{INTEGRATE, REVISE, is_done};
 
-/// How much of each comment the answer of a round repeats.
+/// The most characters of each comment that the reply of a round repeats.
 const MAX_REPLY_CHARS: usize = 200;
 
 impl Step<'_> {
@@ -60,7 +60,7 @@ impl Step<'_> {
         self.with_changes(owner, delivered.map(AttemptSource::accepted).into_iter().collect()).await
     }
 
-    /// What the agent of a unit is told about the pull request.
+    /// The comments on the pull request, for the prompt of the agent of a unit.
     pub(super) fn comments_for(&self, unit: &str) -> Vec<String> {
         if unit != REVISE {
             return vec![];
@@ -73,7 +73,7 @@ impl Step<'_> {
             .collect()
     }
 
-    /// The changes of the round are looked at like any work; then they are merged, tested and pushed.
+    /// Checks the changes of the round like those of any unit; then they are merged, tested and pushed.
     pub(super) async fn conclude_revision(
         mut self,
         attempt: &AttemptStatus,

@@ -27,7 +27,7 @@ impl AttemptSource {
         Self { child: attempt.attempt.child, is_accepted: true }
     }
 
-    /// What an attempt left that was not accepted, if it left anything.
+    /// The changes of an attempt that was not accepted, if there are any.
     pub(super) fn left_by(attempt: &AttemptStatus) -> Self {
         Self { child: attempt.attempt.child, is_accepted: false }
     }

@@ -33,7 +33,7 @@ use crate::steps::recovery::{newest_checkpoint, render_checkpoint};
 
 /// How long the search for excerpts may take; the prompt of a unit is written once, so it waits longer than a chat turn.
 const EXCERPT_TIMEOUT: Duration = Duration::from_secs(30);
-/// What the agent of a unit is told whose sources conflict.
+/// The instruction for the agent of a unit whose sources conflict.
 const RESOLVE_CONFLICTS: &str = "The changes that this work builds on conflict with each other. Files with conflicts contain markers (`<<<<<<<`, `=======`, `>>>>>>>`). Resolve every conflict first so that both changes are kept, and leave no marker.";
 
 /// What the prompt of a unit quotes beside the request.
@@ -135,7 +135,7 @@ impl Step<'_> {
         Ok(providers.await?.iter().any(|provider| provider.is_enabled))
     }
 
-    /// Without an agent a person reviews, or provides one.
+    /// Asks a person to review, or to provide an agent.
     pub(super) async fn ask_without_agent(
         mut self,
         unit: &WorkUnit,
@@ -198,7 +198,7 @@ impl Step<'_> {
         self.save("request.unit_approved", data).await
     }
 
-    /// What the project remembers, what its documents say that fits a unit, and how far its agents came.
+    /// Finds the excerpts of memory and documents that fit a unit, and the newest checkpoint of its agents.
     pub(super) async fn find_background(
         &self,
         unit: &WorkUnit,
@@ -346,7 +346,7 @@ impl Step<'_> {
         changes.into_iter().flatten().map(line).collect()
     }
 
-    /// What people, or agents in their place, said about a unit.
+    /// The answers of people, or of agents on their behalf, about a unit.
     fn answers_about(&self, unit: &str, author: AnswerAuthor) -> Vec<String> {
         let answers = self.snapshot.request.state.answers.iter();
         let is_about = |subject: &QuestionSubject| match subject {

@@ -1,4 +1,4 @@
-//! What is known about the address of a repository, before work on it is created.
+//! Checks the address of a repository before work on it is created.
 
 use cynode_domain::git::RepositoryUrl;
 use cynode_domain::ids::ProjectId;
@@ -11,8 +11,8 @@ use super::{ProjectError, Projects, find};
 use crate::{Caller, RepositoryCheck};
 
 impl Projects {
-    /// Whether an address is valid, what the rules allow the caller to do there, and whether the project knows it; the
-    /// caller's default project if none is named. Nothing is connected to.
+    /// Checks whether an address is valid, which actions the rules allow the caller there, and whether it is the repository
+    /// of the project; of the caller's default project if none is named. Makes no connection.
     pub async fn validate_repository(
         &self,
         caller: &Caller,

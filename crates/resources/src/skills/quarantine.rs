@@ -29,8 +29,8 @@ const RESCAN_INTERVAL: Duration = Duration::from_secs(15);
 #[serde(deny_unknown_fields)]
 struct ReleasedText {
     content_sha256: String,
-    /// The rules that may match it. A release by an earlier version has their names only, which says nothing about their
-    /// patterns: it does not count.
+    /// The rules that may match it. A release by an earlier version has their names without
+    /// their patterns, so it does not count.
     rules: BTreeSet<ReleasedRule>,
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn judge(tx: &mut Tx, skill: &Skill) -> Result<Vec<ScanFinding>
 pub(super) fn scan_all(scanner: &SkillScanner, skill: &Skill) -> Vec<ScanFinding> {
     // A byte order mark is no disguise at the start of a file.
     let content = skill.content.strip_prefix('\u{feff}').unwrap_or(&skill.content);
-    // The name ends like a sentence: rules about the end of one see it.
+    // The full stop makes the name a sentence, for rules that match at the end of one.
     scanner.scan(&format!("{}.\n\n{content}", skill.name))
 }
 
@@ -104,7 +104,7 @@ fn scan(
     scan_all(scanner, skill).into_iter().filter(|finding| !is_released(finding)).collect()
 }
 
-/// The findings of a verdict. One that cannot be read is a finding itself.
+/// The findings of a verdict. A verdict that cannot be read is a finding itself.
 fn parse_findings(text: &str) -> Vec<ScanFinding> {
     let unreadable = || ScanFinding {
         rule: "unreadable".to_owned(),
@@ -159,8 +159,8 @@ pub(super) async fn record_passed(tx: &mut Tx, skill: &Skill) -> Result<(), Skil
 }
 
 impl Skills {
-    /// Scans every skill that the current rules have not judged, in batches; returns how many are in quarantine now
-    /// that were scanned. It can be stopped at any time and goes on where it stopped.
+    /// Scans every skill that the current rules have not judged, in batches; returns how many of
+    /// these are now in quarantine. It can be stopped at any time; the next call continues where it stopped.
     pub async fn rescan(&self) -> Result<usize, SkillError> {
         let (mut after, mut quarantined) = (None, 0);
         loop {
@@ -189,7 +189,7 @@ impl Skills {
                             }
                             let scan = SkillScan {
                                 skill: skill.id,
-                                // As the row says, so that a row with a wrong hash is not scanned for ever.
+                                // The hash of the row, so that a row with a wrong hash is not scanned forever.
                                 content_sha256: skill.content_sha256.clone(),
                                 rules: rules.clone(),
                                 findings: render(&findings)?,
