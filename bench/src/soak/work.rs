@@ -28,7 +28,7 @@ const SETTLE: Duration = Duration::from_mins(3);
 /// Pause between two looks.
 const POLL: Duration = Duration::from_millis(200);
 
-/// What became of a task.
+/// The outcome of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskFate {
     Open,

@@ -36,7 +36,7 @@ const FIRST_LIMIT: Duration = Duration::from_mins(4);
 const STOP_RESERVE: Duration = Duration::from_secs(10);
 /// How long processes may take to end after their program.
 const REMAINING_PATIENCE: Duration = Duration::from_secs(2);
-/// Pause between two looks at the node's counters.
+/// The interval at which the node's counters are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The most bytes of an observation.
 const DETAIL_BYTES: usize = 800;

@@ -17,7 +17,7 @@ use crate::prompt::render_prompt;
 /// The surroundings of a program.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramOptions {
-    /// The MCP server that an agent is told to start; absent without tools.
+    /// The MCP server that an agent is instructed to start; absent without tools.
     pub mcp_bridge: Option<McpBridgeCommand>,
     /// Address of the MCP server, for instructions of the project manager; absent without tools.
     pub mcp_url: Option<String>,

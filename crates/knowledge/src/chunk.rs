@@ -44,7 +44,7 @@ pub enum ChunkError {
     TooLarge,
     #[error("it has more than {MAX_PASSAGES} passages; split it into smaller documents")]
     TooManyPassages,
-    #[error("it is not text")]
+    #[error("it is not text; convert it to text first")]
     Binary,
     #[error("PDF is not read; convert it first, for example with `pdftotext FILE.pdf FILE.txt`")]
     Pdf,

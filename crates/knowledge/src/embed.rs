@@ -1,8 +1,8 @@
 //! The default embedder: hashed term frequencies. Deterministic, offline, without a model.
 //!
 //! A text becomes a vector of [`DIMENSIONS`]: each term, and each four letters of a longer term, adds to one dimension that
-//! its hash chooses, with a sign from the hash, so that collisions cancel out on average. Terms count by the logarithm of their
-//! frequency, and function words by a tenth. The vector has length one; that of a text without words is zero.
+//! its hash chooses, with a sign from the hash, so that collisions cancel out on average. Terms count by the logarithm of
+//! their frequency, and function words by a tenth. The vector has length one; that of a text without words is zero.
 
 use std::collections::BTreeMap;
 

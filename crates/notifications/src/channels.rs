@@ -40,7 +40,7 @@ impl Notifications {
         notices.sort_unstable();
         notices.dedup();
         if notices.is_empty() {
-            return Err(NotificationError::invalid("the channel would deliver nothing"));
+            return Err(NotificationError::invalid("name a kind other than test"));
         }
         let channel = NoticeChannel {
             id: NoticeChannelId::generate(),
@@ -70,7 +70,7 @@ impl Notifications {
                         skip_past_events(tx).await?;
                     }
                     if tx.notice_channel_list(Some(who.user)).await?.len() >= MAX_CHANNELS {
-                        let fault = format!("a user has at most {MAX_CHANNELS} channels");
+                        let fault = format!("you have {MAX_CHANNELS} channels already: remove one");
                         return Err(NotificationError::invalid(fault));
                     }
                     if !tx.notice_channel_insert(&channel).await? {

@@ -6,11 +6,11 @@ use cynode_resources::{PageError, ProjectError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotificationError {
-    #[error("there is no channel \"{0}\"")]
+    #[error("there is no channel \"{0}\"; run `cynork notify channel list`")]
     NoChannel(String),
-    #[error("there is no delivery {0}")]
+    #[error("there is no delivery {0}; run `cynork notify dead list`")]
     NoDelivery(String),
-    #[error("you have a channel \"{0}\" already")]
+    #[error("you have a channel \"{0}\" already: choose another name")]
     Duplicate(String),
     #[error("only a dead delivery can be retried; this one is {0}")]
     NotDead(String),

@@ -106,7 +106,7 @@ pub(crate) fn open(
     stored: &SealedValue,
 ) -> Result<MailServer, NotificationError> {
     let opened = open_value(sealer, stored)?;
-    let damaged = || NotificationError::invalid("the settings of the mail server are damaged");
+    let damaged = || NotificationError::invalid("mail server settings are damaged: set them again");
     validate(serde_json::from_str(opened.expose_secret()).map_err(|_| damaged())?)
 }
 

@@ -132,7 +132,7 @@ fn open_transport(
     }
     match target.address {
         TargetAddress::Email { address } => {
-            let missing = || SendFailure::new("no mail server is configured");
+            let missing = || SendFailure::new("no mail server is configured: ask an administrator");
             let server = mail_server::open(sealer, &stored.mail_server.ok_or_else(missing)?)
                 .and_then(|server| server.check_recipient(&address).map(|()| server))
                 .map_err(|error| SendFailure::new(error.to_string()))?;
@@ -184,7 +184,7 @@ fn check_status(response: &Response) -> Result<(), SendFailure> {
         return Ok(());
     }
     if status.is_redirection() {
-        return Err(SendFailure::new("the receiver redirects, which is not followed"));
+        return Err(SendFailure::new("the receiver redirects: add a channel with the new URL"));
     }
     let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = seconds.and_then(|seconds| seconds.trim().parse().ok());

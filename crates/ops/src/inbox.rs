@@ -98,8 +98,8 @@ impl Inbox {
 
     /// Processes messages until shutdown.
     ///
-    /// Claims are polled together with the messages in hand: one of those may be the next to write, and a claim that was
-    /// awaited alone would wait for it for ever.
+    /// Polls the claim together with the messages that are being processed: one of them may be the next in line to write,
+    /// and a claim that is awaited alone would wait for it forever.
     pub async fn run(self, shutdown: Shutdown) {
         let mut listener = self.signals.subscribe(Topic::Messages);
         let mut in_hand: FuturesUnordered<BoxFuture<'_, InboxEvent>> = FuturesUnordered::new();

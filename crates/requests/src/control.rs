@@ -164,7 +164,7 @@ impl RequestService {
                     let (task, mut snapshot) = load_locked(tx, &who, &name, now).await?;
                     let unit = body.unit;
                     if snapshot.request.state.taken_over.remove(&unit).is_none() {
-                        let fault = format!("no person works on {unit}");
+                        let fault = format!("no person works on {unit}: take it over first");
                         return Err(RequestError::Invalid(vec![fault]));
                     }
                     snapshot.request.state.unit_failures.remove(&unit);
@@ -284,7 +284,7 @@ fn start_take_over(
 ) -> Result<(), RequestError> {
     let invalid = |fault: String| Err(RequestError::Invalid(vec![fault]));
     let Some(board) = &mut snapshot.board else {
-        return invalid("the request has no plan yet".to_owned());
+        return invalid("the request has no plan yet: wait until it is planned".to_owned());
     };
     let index = board.find_unit(unit)?;
     let (kind, status) = (board.unit(index).kind, board.unit(index).status);

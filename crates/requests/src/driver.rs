@@ -25,9 +25,9 @@ use crate::{RequestError, RequestService};
 
 /// How often requests are looked for without a signal.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Signals that arrive faster are looked at together.
+/// Signals that arrive within this time are processed together.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
-/// The most actions of one claim, so that a defect cannot keep a request busy for ever.
+/// The most actions of one claim, so that a defect cannot keep a request busy forever.
 const MAX_ACTIONS: usize = 200;
 /// The delay between repetitions of a failing action.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), cap: Duration::from_mins(1) };
@@ -45,8 +45,8 @@ pub struct DriverOptions {
 }
 
 impl DriverOptions {
-    /// Which requests are claimed next while `in_review` claimed requests follow their pull requests. These wait for forges,
-    /// so at least half of the slots are for the others.
+    /// Which requests are claimed next while `in_review` claimed requests follow their pull requests. These wait for
+    /// forges, so they get at most half of the slots.
     fn scope(self, in_review: usize) -> ClaimScope {
         if in_review < (self.max_concurrent / 2).max(1) {
             ClaimScope::All
@@ -86,13 +86,14 @@ impl RequestDriver {
         Self { options, ..self }
     }
 
-    /// Advances requests until shutdown; what is in hand then is released.
+    /// Advances requests until shutdown; requests that it has claimed then are released.
     ///
-    /// Claims are polled together with the requests in hand: one of those may be the next to write, and a claim that was
-    /// awaited alone would wait for it for ever.
+    /// Polls the claim together with the requests that are being advanced: one of them may be the next in line to write,
+    /// and a claim that is awaited alone would wait for it forever.
     pub async fn run(self, shutdown: Shutdown) {
         if let Err(error) = self.service.load_roster().await {
-            // The driver starts nevertheless: an administrator corrects the setting over the API. Until then, no request is planned.
+            // The driver starts nevertheless: an administrator corrects the setting over the API. Until then, no request is
+            // planned.
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "agents of work units are not valid"

@@ -37,7 +37,7 @@ pub enum RequestError {
     )]
     NoForge { repository: String },
     /// Also returned if the caller may not see the forge.
-    #[error("there is no such forge")]
+    #[error("there is no such forge: run `cynork forge list`")]
     NoSuchForge,
     #[error(
         "no rule allows pull requests in {resource}: an administrator can add one with `cynork rules add allow '{resource}' --action forge.pull_request.open --for project:{project}`, or deliver a branch"
@@ -57,7 +57,7 @@ pub enum RequestError {
     /// A delivery of a webhook that is not accepted. The sender does not learn the reason.
     #[error("the delivery is rejected")]
     RejectedDelivery,
-    /// The work ended before its result was known.
+    /// The background task ended before its result was known.
     #[error("the work was interrupted: try again")]
     Interrupted,
     /// The setting with the agents of work units cannot be used.

@@ -1,7 +1,7 @@
 //! Instructions of people to the agent of a unit.
 //!
-//! They reach the agent with the reply to its next tool call. An abort ends its attempt, and a change of scope replaces it: ADR 47
-//! has the next steps of the driver.
+//! They reach the agent with the reply to its next tool call. An abort ends its attempt, and a change of scope replaces it:
+//! ADR 47 has the next steps of the driver.
 
 use cynode_domain::agent::{InstructionKind, Role};
 use cynode_domain::ids::TaskId;
@@ -107,7 +107,7 @@ fn check_is_changeable(
     let unit = &wanted.unit;
     let invalid = |fault: String| Err(RequestError::Invalid(vec![fault]));
     let Some(board) = &snapshot.board else {
-        return invalid("the request has no plan yet".to_owned());
+        return invalid("the request has no plan yet: wait until it is planned".to_owned());
     };
     let status = board.unit(board.find_unit(unit)?).status;
     let changes_scope =

@@ -124,7 +124,7 @@ async fn load_role_limits(tx: &mut Tx, phase: RequestPhase) -> Result<RoleLimits
     Ok(RoleLimits::from_settings(values))
 }
 
-/// Whether an attempt runs. One that the request took note of stays ended, whatever becomes of its task.
+/// Whether an attempt runs. A concluded attempt stays ended, whatever happens to its task.
 fn is_open(attempt: &AttemptStatus) -> bool {
     !attempt.status.is_terminal() && attempt.attempt.concluded_at.is_none()
 }

@@ -35,7 +35,7 @@ const DEFAULT_MATCHES: u32 = 10;
 /// Errors of operations on the project memory.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectMemoryError {
-    #[error("there is no entry {0} in this memory")]
+    #[error("there is no entry {0} in this memory; run `cynork memory list`")]
     NotFound(MemoryEntryId),
     #[error("{0}")]
     Forbidden(String),

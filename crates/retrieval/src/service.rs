@@ -285,7 +285,9 @@ fn own_source(
     let is_of_agents = source.starts_with(AGENT_SOURCES);
     match subject {
         ProfileSubject::Person { .. } if is_of_agents => {
-            let fault = format!("sources that begin with {AGENT_SOURCES} are those of agents");
+            let fault = format!(
+                "sources that begin with {AGENT_SOURCES} are those of agents: choose another name"
+            );
             Err(KnowledgeError::Invalid(vec![fault]))
         }
         ProfileSubject::Person { .. } => Ok((source.to_owned(), MemoryAuthorKind::Person)),

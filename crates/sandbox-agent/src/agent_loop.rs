@@ -55,7 +55,7 @@ pub(crate) struct AgentLoop<'a> {
     pub(crate) limits: JobLimits,
     pub(crate) journal: &'a mut Journal,
     pub(crate) format: ActionFormat,
-    /// Whether the model was told about criteria without evidence.
+    /// Whether the model got a note about criteria without evidence.
     pub(crate) was_reminded_of_evidence: bool,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Recovery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Continue,
-    /// The model is told that it repeats itself.
+    /// The model gets a note that it repeats itself.
     Warn,
     Stop,
 }

@@ -111,7 +111,7 @@ impl BatchStatements {
 
 impl Store {
     /// Runs a write that shares its commit with those of concurrent callers. A write that was submitted is
-    /// committed also if the caller goes away.
+    /// committed also if the caller is dropped.
     pub async fn batch<W: BatchWrite>(&self, write: W) -> Result<W::Output, Error> {
         match &self.0 {
             StoreBackend::Postgres(postgres) => {

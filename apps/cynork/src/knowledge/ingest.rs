@@ -200,7 +200,7 @@ fn clone_repository(
     repository: &str,
     branch: Option<&str>,
 ) -> Result<tempfile::TempDir, CliFailure> {
-    let failed = |error: std::io::Error| CliFailure::Usage(format!("git cannot run: {error}"));
+    let failed = |error: std::io::Error| CliFailure::Usage(format!("cannot run git: {error}"));
     let folder = tempfile::tempdir().map_err(failed)?;
     let mut git = std::process::Command::new("git");
     git.inherit_only(&Allowlist::for_process().names(&GIT_VARIABLES));

@@ -194,7 +194,7 @@ fn needs_assignment(job: &Job, node: &NodeCaller, request: &Poll) -> bool {
     }
 }
 
-/// Fails a job whose payload cannot be parsed: it would be assigned for ever and block the node's other jobs.
+/// Fails a job whose payload cannot be parsed: it would be assigned forever and block the node's other jobs.
 async fn fail_unreadable_job(
     tx: &mut Tx,
     job: &Job,

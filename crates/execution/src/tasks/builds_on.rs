@@ -24,7 +24,7 @@ pub(super) struct ResolvedSources {
 impl TaskService {
     /// Resolves the tasks that a request builds on to their newest changes. Changes without commits are left out.
     ///
-    /// A repeated request gets none: its task exists, whatever became of the changes.
+    /// A repeated request gets none: its task exists, whatever happened to the changes.
     pub(super) async fn resolve_sources(
         &self,
         caller: &Caller,

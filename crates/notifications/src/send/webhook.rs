@@ -36,7 +36,7 @@ pub(crate) fn request(
     })
     .to_string();
     let key = decode_secret(secret)
-        .ok_or_else(|| SendFailure::new("the secret of the channel is damaged"))?;
+        .ok_or_else(|| SendFailure::new("the secret of the channel is damaged: add it again"))?;
     let (id, timestamp) = (id.to_string(), now.timestamp());
     let signature = sign(&key, &id, timestamp, body.as_bytes());
     Ok(client

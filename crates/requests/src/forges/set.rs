@@ -62,7 +62,7 @@ impl ForgeService {
             .write(move |tx| {
                 Box::pin(async move {
                     if earlier.is_none() && tx.forge_list(row.project).await?.len() >= MAX_FORGES {
-                        let fault = format!("the project has {MAX_FORGES} forges already");
+                        let fault = format!("the project has {MAX_FORGES} forges: remove one");
                         return Err(RequestError::Invalid(vec![fault]));
                     }
                     if let Some(earlier) = &earlier {

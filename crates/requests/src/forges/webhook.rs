@@ -135,8 +135,9 @@ impl RequestService {
 
     /// Submits an issue once, if a person with write access opened or labelled it.
     ///
-    /// The work continues in the background if the sender closes the connection. The delivery is recorded after the request is stored, so
-    /// that it can be repeated until then; the idempotency key of the request keeps a repetition from submitting it twice.
+    /// The work continues in the background if the sender closes the connection. The delivery is recorded after the
+    /// request is stored, so that it can be repeated until then; the idempotency key of the request keeps a repetition
+    /// from submitting it twice.
     async fn receive_issue(
         &self,
         row: &ProjectForge,

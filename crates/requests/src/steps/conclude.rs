@@ -83,7 +83,7 @@ impl Step<'_> {
     }
 
     /// Changes of an agent: those that must not be used are a failure, and signs of manipulation are left to a person. All
-    /// changes are looked at, also those of attempts before.
+    /// changes are checked, also those of earlier attempts.
     async fn conclude_work(
         mut self,
         attempt: &AttemptStatus,
@@ -138,7 +138,7 @@ impl Step<'_> {
         signs
     }
 
-    /// Resolved conflicts: what the agent changed beside them is looked at like any work.
+    /// Concludes an attempt that resolved conflicts; its other changes are checked like those of any unit.
     async fn conclude_merge(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
         let owner = self.owner().await?;
         let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
@@ -314,7 +314,7 @@ impl Step<'_> {
         request.state.fix.rounds < request.settings.max_review_rounds.max(1)
     }
 
-    /// Records what came of an attempt, together with the changes of the request.
+    /// Records the outcome of an attempt, together with the changes of the request.
     pub(super) async fn finish_attempt(
         self,
         attempt: &AttemptStatus,
@@ -341,7 +341,7 @@ impl Step<'_> {
     }
 }
 
-/// What the agent is told about failed tests.
+/// The feedback to an agent about failed tests.
 fn failed_test_feedback(reason: &str) -> ReviewFeedback {
     let issue = ReviewIssue {
         description: format!("the tests of the project fail: {reason}"),

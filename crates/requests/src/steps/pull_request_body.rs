@@ -1,5 +1,5 @@
-//! The description of a pull request. Texts of others are enclosed in fences, so that they mention no user, close no issue and hide
-//! nothing.
+//! The description of a pull request. Texts of others are enclosed in fences, so that they mention no user, close no issue
+//! and hide nothing.
 
 use cynode_forge::CommentMarker;
 use cynode_planning::structured_context::summarize;

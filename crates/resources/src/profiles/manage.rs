@@ -110,7 +110,7 @@ impl Profiles {
                     };
                     if !tx.profile_insert(&profile).await? {
                         let name = &profile.name;
-                        let fault = format!("there is a profile \"{name}\" already");
+                        let fault = format!("profile \"{name}\" exists: choose another name");
                         return Err(ProfileError::Conflict(fault));
                     }
                     tx.policy_bump_revision().await?;

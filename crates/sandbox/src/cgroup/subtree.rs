@@ -41,7 +41,7 @@ impl JobSubtree {
             leave_base(&base)?;
         }
         let state = fs::metadata(state_dir).map_err(CgroupError::io_error(state_dir))?;
-        // Two state directories below one base are told apart.
+        // Distinguishes two state directories below one base.
         let path = base.join(format!("jobs-{:x}-{:x}", state.dev(), state.ino()));
         let mut subtree = Self { path, controllers: vec![], shortfalls: vec![] };
         subtree.enable(&base, &offered)?;

@@ -20,7 +20,7 @@ pub struct EdgeSealedRecord {
     pub record: AuditRecord,
 }
 
-/// What became of records of a node.
+/// The outcome of storing records of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainExtension {
     /// The records up to this position are stored.

@@ -18,7 +18,7 @@ pub(super) type RepairFile = (&'static str, &'static str);
 pub(crate) struct Repair {
     pub(crate) name: &'static str,
     pub(super) language: &'static str,
-    /// What the agent is told.
+    /// The prompt of the agent.
     pub(crate) prompt: &'static str,
     /// The file with the fault, and others.
     pub(super) files: &'static [RepairFile],

@@ -7,7 +7,7 @@
 //! stores it.
 //!
 //! A model that states what it expects to be printed, and a pattern that does not match it, contradicts itself: such a
-//! check would reject correct work, and is left out. If no check is left, the model is told so, once. If there is still
+//! check would reject correct work, and is left out. If no check is left, the model gets one correction. If there is still
 //! none, and the person gave none, a rule checks that the files which a command writes have content.
 //!
 //! Unambiguous prose is converted to its checkable form by [`refine_criteria`], independent of the answer. A model only

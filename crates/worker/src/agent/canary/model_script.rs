@@ -10,7 +10,7 @@ use super::CanaryRun;
 
 /// The end of the tool's name. Agents put the name of the server before it.
 pub(super) const TOOL_NAME: &str = "canary";
-/// Calls of the tool that the model asks for, at most: an agent whose calls fail would go on for ever.
+/// Calls of the tool that the model asks for, at most: an agent whose calls fail would otherwise never stop.
 const MAX_WANTED_CALLS: u32 = 5;
 
 /// The longest name of a tool or a model. APIs of models allow less.
