@@ -24,7 +24,7 @@ pub struct ChannelAddArgs {
     /// The kind: webhook, slack or email.
     #[arg(long)]
     kind: ChannelKind,
-    /// The mail address.
+    /// With --kind email: the mail address.
     #[arg(long, value_name = "ADDRESS", required_if_eq("kind", "email"))]
     to: Option<String>,
     /// A file with the key of the webhook's signatures [default: a new key, printed once].
@@ -76,8 +76,10 @@ pub(super) enum TlsArg {
 pub struct SmtpSetArgs {
     /// The host.
     host: String,
+    /// The port; usually 465 with `--tls tls`.
     #[arg(long, default_value_t = 587)]
     port: u16,
+    /// How the connection is encrypted.
     #[arg(long, value_enum, default_value = "starttls")]
     tls: TlsArg,
     /// The user name; its password is read from a prompt or standard input.
@@ -89,7 +91,7 @@ pub struct SmtpSetArgs {
     /// The sender, such as `CyNode <cynode@example.com>`.
     #[arg(long, value_name = "ADDRESS")]
     from: String,
-    /// Send to addresses of these domains only.
+    /// Send only to addresses of this domain; repeatable.
     #[arg(long = "allow-domain", value_name = "DOMAIN")]
     allowed_domains: Vec<String>,
     /// A certificate authority that is trusted too, in PEM.
