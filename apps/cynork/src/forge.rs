@@ -16,12 +16,10 @@ use crate::cli::Format;
 use crate::creds::read_secret;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
+use crate::profile_args::DEFAULT_PROJECT;
 use crate::task::input::{InputPurpose, read_text};
 use crate::task::repository_args::resolve_repository;
 use crate::{relative_time, table};
-
-/// The project of a command that names none.
-const DEFAULT_PROJECT: &str = "default";
 
 /// Connect repositories with their forge: pull requests, issues, webhooks.
 #[derive(Debug, Subcommand)]

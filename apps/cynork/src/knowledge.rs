@@ -14,9 +14,7 @@ use cynode_wire::knowledge::{
 
 use crate::app::CliContext;
 use crate::failure::CliFailure;
-
-/// The project of a command that names none.
-const DEFAULT_PROJECT: &str = "default";
+use crate::profile_args::ProfileArgs;
 
 /// Ingest documents, and search what the project knows.
 #[derive(Debug, Subcommand)]
@@ -32,7 +30,7 @@ pub enum KnowledgeCommand {
         /// A question, or words.
         query: String,
         #[command(flatten)]
-        place: KnowledgePlace,
+        scope: ProfileArgs,
         /// The most results, 1 to 50.
         #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
         limit: Option<u32>,
@@ -40,7 +38,7 @@ pub enum KnowledgeCommand {
     /// List the documents, by source and path.
     List {
         #[command(flatten)]
-        place: KnowledgePlace,
+        scope: ProfileArgs,
         /// Only documents of this source.
         #[arg(long)]
         source: Option<String>,
@@ -57,13 +55,13 @@ pub enum KnowledgeCommand {
     /// Show the sources and how much they hold.
     Sources {
         #[command(flatten)]
-        place: KnowledgePlace,
+        scope: ProfileArgs,
     },
     /// Delete documents.
     #[command(visible_alias = "remove")]
     Delete {
         #[command(flatten)]
-        place: KnowledgePlace,
+        scope: ProfileArgs,
         /// The source whose documents are deleted.
         #[arg(long, required_unless_present = "all")]
         source: Option<String>,
@@ -74,17 +72,6 @@ pub enum KnowledgeCommand {
         #[arg(long, conflicts_with = "source")]
         all: bool,
     },
-}
-
-/// The profile whose knowledge it is.
-#[derive(Debug, Args)]
-pub struct KnowledgePlace {
-    /// The project, by slug or id [default: your default project].
-    #[arg(long, default_value = DEFAULT_PROJECT, hide_default_value = true)]
-    project: String,
-    /// The profile of the project, by name or id [default: the default one].
-    #[arg(long)]
-    profile: Option<String>,
 }
 
 /// What is ingested.
@@ -109,37 +96,37 @@ pub struct IngestArgs {
     #[arg(long, conflicts_with = "url")]
     sync: bool,
     #[command(flatten)]
-    place: KnowledgePlace,
+    scope: ProfileArgs,
 }
 
 pub(crate) async fn run(command: KnowledgeCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         KnowledgeCommand::Ingest(args) => ingest::run(args, app).await,
-        KnowledgeCommand::Search { query, place, limit } => {
-            let query = KnowledgeSearchQuery { q: query, profile: place.profile, limit };
+        KnowledgeCommand::Search { query, scope, limit } => {
+            let query = KnowledgeSearchQuery { q: query, profile: scope.profile, limit };
             let call =
-                async |client: &Client| client.knowledge_search(&place.project, &query).await;
+                async |client: &Client| client.knowledge_search(&scope.project, &query).await;
             let found = app.session.call(call).await?;
             app.out.show(&found, render::hits)
         }
-        KnowledgeCommand::List { place, source, path, limit, cursor } => {
-            let query = DocumentQuery { profile: place.profile, source, path, limit, cursor };
-            let call = async |client: &Client| client.knowledge_list(&place.project, &query).await;
+        KnowledgeCommand::List { scope, source, path, limit, cursor } => {
+            let query = DocumentQuery { profile: scope.profile, source, path, limit, cursor };
+            let call = async |client: &Client| client.knowledge_list(&scope.project, &query).await;
             let page = app.session.call(call).await?;
             app.out.show(&page, render::page)
         }
-        KnowledgeCommand::Sources { place } => {
-            let query = KnowledgeProfileQuery { profile: place.profile };
+        KnowledgeCommand::Sources { scope } => {
+            let query = KnowledgeProfileQuery { profile: scope.profile };
             let call =
-                async |client: &Client| client.knowledge_overview(&place.project, &query).await;
+                async |client: &Client| client.knowledge_overview(&scope.project, &query).await;
             let overview = app.session.call(call).await?;
             app.out.show(&overview, render::overview)
         }
-        KnowledgeCommand::Delete { place, source, path, all } => {
-            let profile = place.profile;
+        KnowledgeCommand::Delete { scope, source, path, all } => {
+            let profile = scope.profile;
             let query = DeleteDocumentsQuery { profile, source, path, exact: false, all };
             let call =
-                async |client: &Client| client.knowledge_delete(&place.project, &query).await;
+                async |client: &Client| client.knowledge_delete(&scope.project, &query).await;
             let deleted = app.session.call(call).await?;
             app.out.show(&deleted, render::deleted)
         }

@@ -32,6 +32,7 @@ mod notify;
 mod out;
 mod pm;
 mod prefs;
+mod profile_args;
 mod profiles;
 mod progress;
 mod project;

@@ -1,6 +1,6 @@
 //! `memory`: what a project remembers across tasks, in one profile.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use cynode_client::Client;
 use cynode_domain::ids::MemoryEntryId;
 use cynode_domain::project_memory::{MemoryAuthorKind, MemoryKind};
@@ -15,10 +15,8 @@ use crate::app::CliContext;
 use crate::cli::Format;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
+use crate::profile_args::ProfileArgs;
 use crate::{relative_time, table};
-
-/// The project of a command that names none.
-const DEFAULT_PROJECT: &str = "default";
 
 /// Read and edit what a project remembers across tasks.
 #[derive(Debug, Subcommand)]
@@ -26,7 +24,7 @@ pub enum MemoryCommand {
     /// List the entries, newest first.
     List {
         #[command(flatten)]
-        place: MemoryPlace,
+        scope: ProfileArgs,
         /// Only entries of this kind: decision, convention, failure or fact.
         #[arg(long)]
         kind: Option<MemoryKind>,
@@ -42,7 +40,7 @@ pub enum MemoryCommand {
         /// The words to search for.
         query: String,
         #[command(flatten)]
-        place: MemoryPlace,
+        scope: ProfileArgs,
         /// The most results, 1 to 50.
         #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
         limit: Option<u32>,
@@ -52,7 +50,7 @@ pub enum MemoryCommand {
         /// The entry, by id.
         entry: MemoryEntryId,
         #[command(flatten)]
-        place: MemoryPlace,
+        scope: ProfileArgs,
     },
     /// Add an entry.
     ///
@@ -67,7 +65,7 @@ pub enum MemoryCommand {
         #[arg(long, default_value = "fact")]
         kind: MemoryKind,
         #[command(flatten)]
-        place: MemoryPlace,
+        scope: ProfileArgs,
     },
     /// Change an entry. If you change its text, you become its author.
     Edit {
@@ -83,14 +81,14 @@ pub enum MemoryCommand {
         #[arg(long)]
         kind: Option<MemoryKind>,
         #[command(flatten)]
-        place: MemoryPlace,
+        scope: ProfileArgs,
     },
     /// Confirm an entry that a model or a rule wrote, and become its author.
     Promote {
         /// The entry, by id.
         entry: MemoryEntryId,
         #[command(flatten)]
-        place: MemoryPlace,
+        scope: ProfileArgs,
     },
     /// Delete an entry.
     #[command(visible_alias = "remove")]
@@ -98,88 +96,75 @@ pub enum MemoryCommand {
         /// The entry, by id.
         entry: MemoryEntryId,
         #[command(flatten)]
-        place: MemoryPlace,
+        scope: ProfileArgs,
     },
 }
 
-/// The profile whose memory it is.
-#[derive(Debug, Args)]
-pub struct MemoryPlace {
-    /// The project, by slug or id [default: your default project].
-    #[arg(long, default_value = DEFAULT_PROJECT, hide_default_value = true)]
-    project: String,
-    /// The profile of the project, by name or id [default: the default one].
-    #[arg(long)]
-    profile: Option<String>,
-}
-
-impl MemoryPlace {
-    fn split(self) -> (String, MemoryProfileQuery) {
-        (self.project, MemoryProfileQuery { profile: self.profile })
-    }
+fn split(args: ProfileArgs) -> (String, MemoryProfileQuery) {
+    (args.project, MemoryProfileQuery { profile: args.profile })
 }
 
 pub(crate) async fn run(command: MemoryCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let view = match command {
-        MemoryCommand::List { place, kind, limit, cursor } => {
-            let query = MemoryQuery { profile: place.profile, kind, limit, cursor };
-            let project = place.project;
+        MemoryCommand::List { scope, kind, limit, cursor } => {
+            let query = MemoryQuery { profile: scope.profile, kind, limit, cursor };
+            let project = scope.project;
             let call = async |client: &Client| client.memory_list(&project, &query).await;
             let page = app.session.call(call).await?;
             return app.out.show(&page, render_page);
         }
-        MemoryCommand::Search { query, place, limit } => {
-            let project = place.project;
-            let query = MemorySearchQuery { q: query, profile: place.profile, limit };
+        MemoryCommand::Search { query, scope, limit } => {
+            let project = scope.project;
+            let query = MemorySearchQuery { q: query, profile: scope.profile, limit };
             let call = async |client: &Client| client.memory_search(&project, &query).await;
             let found = app.session.call(call).await?;
             return app.out.show(&found, render_matches);
         }
-        MemoryCommand::Get { entry, place } => {
-            let (project, profile) = place.split();
+        MemoryCommand::Get { entry, scope } => {
+            let (project, profile) = split(scope);
             let call = async |client: &Client| client.memory_get(&project, &profile, entry).await;
             app.session.call(call).await?
         }
-        MemoryCommand::Add { title, text, kind, place } => {
-            let (project, profile) = place.split();
+        MemoryCommand::Add { title, text, kind, scope } => {
+            let (project, profile) = split(scope);
             let body = AddMemoryEntry { kind, title, text };
             let call = async |client: &Client| client.memory_add(&project, &profile, &body).await;
             app.session.call(call).await?
         }
-        MemoryCommand::Edit { entry, title, text, kind, place } => {
+        MemoryCommand::Edit { entry, title, text, kind, scope } => {
             let body = UpdateMemoryEntry { kind, title, text, ..UpdateMemoryEntry::default() };
             if body == UpdateMemoryEntry::default() {
                 let usage = "nothing to change; give --title, --text or --kind";
                 return Err(CliFailure::Usage(usage.to_owned()));
             }
-            update(app, place, entry, &body).await?
+            update(app, scope, entry, &body).await?
         }
-        MemoryCommand::Promote { entry, place } => {
+        MemoryCommand::Promote { entry, scope } => {
             let body = UpdateMemoryEntry { promote: true, ..UpdateMemoryEntry::default() };
-            update(app, place, entry, &body).await?
+            update(app, scope, entry, &body).await?
         }
-        MemoryCommand::Delete { entry, place } => return delete(app, place, entry).await,
+        MemoryCommand::Delete { entry, scope } => return delete(app, scope, entry).await,
     };
     app.out.show(&view, render_one)
 }
 
 async fn update(
     app: &mut CliContext,
-    place: MemoryPlace,
+    scope: ProfileArgs,
     entry: MemoryEntryId,
     body: &UpdateMemoryEntry,
 ) -> Result<MemoryEntryView, CliFailure> {
-    let (project, profile) = place.split();
+    let (project, profile) = split(scope);
     let call = async |client: &Client| client.memory_update(&project, &profile, entry, body).await;
     app.session.call(call).await
 }
 
 async fn delete(
     app: &mut CliContext,
-    place: MemoryPlace,
+    scope: ProfileArgs,
     entry: MemoryEntryId,
 ) -> Result<(), CliFailure> {
-    let (project, profile) = place.split();
+    let (project, profile) = split(scope);
     let call = async |client: &Client| client.memory_delete(&project, &profile, entry).await;
     app.session.call(call).await?;
     if app.out.format == Format::Json {

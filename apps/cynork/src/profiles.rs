@@ -11,11 +11,9 @@ use crate::app::CliContext;
 use crate::cli::Format;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
+use crate::profile_args::ProjectArgs;
 use crate::task::input::{InputPurpose, read_text};
 use crate::{relative_time, table};
-
-/// The project of a command that names none.
-const DEFAULT_PROJECT: &str = "default";
 
 /// Define what the agents of a project may use.
 #[derive(Debug, Subcommand)]
@@ -23,7 +21,7 @@ pub enum ProfilesCommand {
     /// List the profiles of a project.
     List {
         #[command(flatten)]
-        place: ProfilePlace,
+        scope: ProjectArgs,
     },
     /// Show a profile.
     Get {
@@ -31,7 +29,7 @@ pub enum ProfilesCommand {
         #[arg(default_value = "default")]
         profile: String,
         #[command(flatten)]
-        place: ProfilePlace,
+        scope: ProjectArgs,
     },
     /// Add a profile.
     ///
@@ -41,7 +39,7 @@ pub enum ProfilesCommand {
         /// Its name: lowercase letters, digits and dashes.
         name: String,
         #[command(flatten)]
-        place: ProfilePlace,
+        scope: ProjectArgs,
         #[command(flatten)]
         spec: ProfileSpecArgs,
     },
@@ -50,7 +48,7 @@ pub enum ProfilesCommand {
         /// The profile, by name or id.
         profile: String,
         #[command(flatten)]
-        place: ProfilePlace,
+        scope: ProjectArgs,
         #[command(flatten)]
         spec: ProfileSpecArgs,
     },
@@ -60,16 +58,8 @@ pub enum ProfilesCommand {
         /// The profile, by name or id.
         profile: String,
         #[command(flatten)]
-        place: ProfilePlace,
+        scope: ProjectArgs,
     },
-}
-
-/// The project of a profile.
-#[derive(Debug, Args)]
-pub struct ProfilePlace {
-    /// The project, by slug or id [default: your default project].
-    #[arg(long, default_value = DEFAULT_PROJECT, hide_default_value = true)]
-    project: String,
 }
 
 /// What a profile allows; a flag that is not given narrows nothing.
@@ -143,33 +133,33 @@ impl ProfileSpecArgs {
 
 pub(crate) async fn run(command: ProfilesCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
-        ProfilesCommand::List { place } => {
-            let call = async |client: &Client| client.profile_list(&place.project).await;
+        ProfilesCommand::List { scope } => {
+            let call = async |client: &Client| client.profile_list(&scope.project).await;
             let all = app.session.call(call).await?;
             app.out.list(all, render)
         }
-        ProfilesCommand::Get { profile, place } => {
-            let call = async |client: &Client| client.profile_get(&place.project, &profile).await;
+        ProfilesCommand::Get { profile, scope } => {
+            let call = async |client: &Client| client.profile_get(&scope.project, &profile).await;
             let view = app.session.call(call).await?;
             app.out.show(&view, render_one)
         }
-        ProfilesCommand::Add { name, place, spec } => {
+        ProfilesCommand::Add { name, scope, spec } => {
             let body = CreateProfile { name, spec: spec.into_spec()? };
-            let call = async |client: &Client| client.profile_create(&place.project, &body).await;
+            let call = async |client: &Client| client.profile_create(&scope.project, &body).await;
             let view = app.session.call(call).await?;
             app.out.show(&view, render_one)
         }
-        ProfilesCommand::Update { profile, place, spec } => {
+        ProfilesCommand::Update { profile, scope, spec } => {
             let body = UpdateProfile { spec: spec.into_spec()?, revision: None };
             let call = async |client: &Client| {
-                client.profile_update(&place.project, &profile, &body).await
+                client.profile_update(&scope.project, &profile, &body).await
             };
             let view = app.session.call(call).await?;
             app.out.show(&view, render_one)
         }
-        ProfilesCommand::Delete { profile, place } => {
+        ProfilesCommand::Delete { profile, scope } => {
             let call =
-                async |client: &Client| client.profile_delete(&place.project, &profile).await;
+                async |client: &Client| client.profile_delete(&scope.project, &profile).await;
             app.session.call(call).await?;
             if app.out.format == Format::Json {
                 app.out.print_json(&json!({"profile": profile, "deleted": true}))?;

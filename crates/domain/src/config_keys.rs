@@ -215,7 +215,7 @@ pub const KNOWN_KEYS: &[KnownKey] = &[
     setting(
         "pm.pull_requests.poll_seconds",
         ValueKind::Integer(1, 86_400),
-        "seconds between two looks at an open pull request; 120 without it",
+        "poll interval of an open pull request, in seconds; 120 without it",
     ),
     setting(
         ALLOWED_IMAGES_KEY,

@@ -12,7 +12,7 @@ pub fn is_shown(letter: char) -> bool {
 }
 
 /// The characters of a text that a reader sees, with its line feeds and tabs.
-pub fn keep_shown(text: &str) -> String {
+pub fn strip_invisible(text: &str) -> String {
     text.chars().filter(|letter| is_shown(*letter)).collect()
 }
 
@@ -24,6 +24,6 @@ mod tests {
     fn only_what_a_reader_sees_is_kept() {
         let text = "a\u{200b}\u{202e}\u{2066}\u{e0041}\u{e007f}\u{feff}\u{ad}\u{3164}\u{1b}b\r\n\tc é 日本 👍";
 
-        assert_eq!(keep_shown(text), "ab\n\tc é 日本 👍");
+        assert_eq!(strip_invisible(text), "ab\n\tc é 日本 👍");
     }
 }

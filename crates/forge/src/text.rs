@@ -1,6 +1,6 @@
 //! Untrusted text of forges: bounded, and without what a terminal interprets or a reader does not see.
 
-use cynode_domain::visible_text::keep_shown;
+use cynode_domain::visible_text::strip_invisible;
 use cynode_runtime::terminal_text::{one_safe_line, strip_escapes};
 use url::Url;
 
@@ -33,12 +33,12 @@ pub fn strip_html_comments(body: &str) -> String {
 /// One line without control characters, direction marks and invisible characters.
 pub(crate) fn clean_line(text: &str, max_bytes: usize) -> String {
     // Terminal sequences begin with a control character, which is not shown: they are removed first.
-    one_safe_line(&keep_shown(&strip_escapes(text)), max_bytes)
+    one_safe_line(&strip_invisible(&strip_escapes(text)), max_bytes)
 }
 
 /// Several lines without control characters other than line feeds and tabs, and without invisible characters.
 pub(crate) fn clean_body(text: &str) -> String {
-    cut(&keep_shown(&strip_escapes(text)), MAX_BODY_BYTES)
+    cut(&strip_invisible(&strip_escapes(text)), MAX_BODY_BYTES)
 }
 
 /// A body that every forge stores.

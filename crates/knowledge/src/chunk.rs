@@ -11,7 +11,7 @@ mod markdown;
 mod pack;
 
 use cynode_domain::knowledge::{DocumentKind, MAX_DOCUMENT_BYTES};
-use cynode_domain::visible_text::keep_shown;
+use cynode_domain::visible_text::strip_invisible;
 use sha2::{Digest as _, Sha256};
 
 use crate::html::read_page;
@@ -63,12 +63,12 @@ pub fn chunk_document(kind: DocumentKind, content: &str) -> Result<Vec<Chunk>, C
         return Err(ChunkError::Binary);
     }
     let sections = match kind {
-        DocumentKind::Markdown => markdown::sections(&keep_shown(content)),
+        DocumentKind::Markdown => markdown::sections(&strip_invisible(content)),
         DocumentKind::Html => {
             markdown::sections(&read_page(content, MAX_DOCUMENT_BYTES, true).text)
         }
-        DocumentKind::Code => code::sections(&keep_shown(content))?,
-        DocumentKind::Text => vec![blocks::paragraphs(&keep_shown(content))],
+        DocumentKind::Code => code::sections(&strip_invisible(content))?,
+        DocumentKind::Text => vec![blocks::paragraphs(&strip_invisible(content))],
         DocumentKind::Pdf => return Err(ChunkError::Pdf),
     };
     let chunks = pack::pack(sections);

@@ -127,22 +127,22 @@ impl Notifier {
     /// Polls the claim together with the channels that are being served: one of them may be the next in line to write,
     /// and a claim that is awaited alone would wait for it forever.
     async fn run_deliveries(&self, shutdown: &Shutdown) {
-        let mut in_hand: FuturesUnordered<BoxFuture<'_, NotifierEvent>> = FuturesUnordered::new();
+        let mut in_flight: FuturesUnordered<BoxFuture<'_, NotifierEvent>> = FuturesUnordered::new();
         let (mut may_claim, mut is_claiming) = (true, false);
         while !shutdown.is_triggered() {
-            if may_claim && !is_claiming && in_hand.len() < self.options.max_concurrent.max(1) {
+            if may_claim && !is_claiming && in_flight.len() < self.options.max_concurrent.max(1) {
                 is_claiming = true;
-                in_hand.push(Box::pin(async { NotifierEvent::Claimed(self.claim().await) }));
+                in_flight.push(Box::pin(async { NotifierEvent::Claimed(self.claim().await) }));
             }
             let woken = self.service.wake.notified();
             tokio::select! {
                 () = shutdown.triggered() => {}
-                Some(event) = in_hand.next(), if !in_hand.is_empty() => match event {
+                Some(event) = in_flight.next(), if !in_flight.is_empty() => match event {
                     NotifierEvent::Served => may_claim = true,
                     NotifierEvent::Claimed(claimed) => {
                         is_claiming = false;
                         match claimed {
-                            Ok(Some(claim)) => in_hand.push(Box::pin(self.serve_in_hand(claim, shutdown))),
+                            Ok(Some(claim)) => in_flight.push(Box::pin(self.serve_claimed(claim, shutdown))),
                             Ok(None) => may_claim = false,
                             Err(error) => {
                                 may_claim = false;
@@ -155,7 +155,7 @@ impl Notifier {
                 () = tokio::time::sleep(POLL_INTERVAL) => may_claim = true,
             }
         }
-        while let Some(event) = in_hand.next().await {
+        while let Some(event) = in_flight.next().await {
             if let NotifierEvent::Claimed(Ok(Some(claim))) = event {
                 let _ = self.release(claim).await;
             }
@@ -167,7 +167,7 @@ impl Notifier {
         let stop = Shutdown::new();
         self.service.fan_out().await?;
         while let Some(claim) = self.claim().await? {
-            self.serve_in_hand(claim, &stop).await;
+            self.serve_claimed(claim, &stop).await;
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Notifier {
     }
 
     /// A panic ends neither the other channels nor the process; the channel is claimed again when its lease expires.
-    async fn serve_in_hand(&self, claim: NoticeClaim, shutdown: &Shutdown) -> NotifierEvent {
+    async fn serve_claimed(&self, claim: NoticeClaim, shutdown: &Shutdown) -> NotifierEvent {
         let served = tokio::select! {
             biased;
             // A delivery that was sent and not recorded is sent again, with the same id.

@@ -102,20 +102,20 @@ impl Inbox {
     /// and a claim that is awaited alone would wait for it forever.
     pub async fn run(self, shutdown: Shutdown) {
         let mut listener = self.signals.subscribe(Topic::Messages);
-        let mut in_hand: FuturesUnordered<BoxFuture<'_, InboxEvent>> = FuturesUnordered::new();
+        let mut in_flight: FuturesUnordered<BoxFuture<'_, InboxEvent>> = FuturesUnordered::new();
         let mut tasks = Vec::new();
         let (mut may_claim, mut is_claiming) = (true, false);
         while !shutdown.is_triggered() {
             if may_claim && !is_claiming && tasks.len() < self.options.at_once.max(1) {
                 is_claiming = true;
                 let (inbox, busy) = (&self, tasks.clone());
-                in_hand.push(Box::pin(async move {
+                in_flight.push(Box::pin(async move {
                     InboxEvent::Claimed(Box::new(inbox.claim_next(&busy).await))
                 }));
             }
             tokio::select! {
                 () = shutdown.triggered() => {}
-                Some(event) = in_hand.next(), if !in_hand.is_empty() => match event {
+                Some(event) = in_flight.next(), if !in_flight.is_empty() => match event {
                     InboxEvent::Processed(task, dealt) => {
                         tasks.retain(|other| *other != task);
                         may_claim = dealt.is_ok();
@@ -126,7 +126,7 @@ impl Inbox {
                         match *claimed {
                             Ok(Some(report)) => {
                                 tasks.push(report.message.sent.task);
-                                in_hand.push(Box::pin(self.process_in_hand(report, &shutdown)));
+                                in_flight.push(Box::pin(self.process_claimed(report, &shutdown)));
                             }
                             Ok(None) => may_claim = false,
                             Err(error) => {
@@ -140,7 +140,7 @@ impl Inbox {
             }
         }
         // Each sees the shutdown and releases its claim.
-        while let Some(event) = in_hand.next().await {
+        while let Some(event) = in_flight.next().await {
             let released = match event {
                 InboxEvent::Processed(_, dealt) => dealt,
                 InboxEvent::Claimed(claimed) => match *claimed {
@@ -154,7 +154,7 @@ impl Inbox {
         }
     }
 
-    async fn process_in_hand(&self, report: ClaimedReport, stop: &Shutdown) -> InboxEvent {
+    async fn process_claimed(&self, report: ClaimedReport, stop: &Shutdown) -> InboxEvent {
         let (task, dealt) = self.process_catching_panics(report, stop).await;
         InboxEvent::Processed(task, dealt)
     }
@@ -162,20 +162,20 @@ impl Inbox {
     /// Processes all waiting messages; returns once none can be claimed.
     pub async fn process_waiting(&self) -> Result<(), HandoffError> {
         let stop = Shutdown::new();
-        let mut in_hand = FuturesUnordered::new();
+        let mut in_flight = FuturesUnordered::new();
         let mut tasks = Vec::new();
         loop {
-            while in_hand.len() < self.options.at_once.max(1)
+            while in_flight.len() < self.options.at_once.max(1)
                 && let Some(report) = self.claim_next(&tasks).await?
             {
                 tasks.push(report.message.sent.task);
-                in_hand.push(self.process_catching_panics(report, &stop));
+                in_flight.push(self.process_catching_panics(report, &stop));
             }
-            match in_hand.next().await {
+            match in_flight.next().await {
                 Some((task, Ok(()))) => tasks.retain(|other| *other != task),
                 Some((_, Err(error))) => {
                     // Let the others finish; released messages are not claimed again at once.
-                    while in_hand.next().await.is_some() {}
+                    while in_flight.next().await.is_some() {}
                     return Err(error);
                 }
                 None => return Ok(()),
@@ -203,20 +203,20 @@ impl Inbox {
     /// Claims the next message of a task that is not in progress. Writes nothing if none waits.
     async fn claim_next(
         &self,
-        in_hand: &[TaskId],
+        in_flight: &[TaskId],
     ) -> Result<Option<ClaimedReport>, cynode_store::Error> {
         let waits = self.store.read(|tx| Box::pin(async move { tx.report_has_pending().await }));
         if !waits.await? {
             return Ok(None);
         }
         let (lease_ms, now) = (millis(self.options.lease), self.clock.now());
-        let in_hand = in_hand.to_vec();
+        let in_flight = in_flight.to_vec();
         self.store
             .write(move |tx| {
-                let in_hand = in_hand.clone();
+                let in_flight = in_flight.clone();
                 Box::pin(async move {
                     tx.report_close_ended(now).await?;
-                    tx.report_claim(lease_ms, &in_hand).await
+                    tx.report_claim(lease_ms, &in_flight).await
                 })
             })
             .await

@@ -100,16 +100,16 @@ impl RequestDriver {
             );
         }
         let mut events = self.service.signals.subscribe(Topic::Events);
-        let mut in_hand: FuturesUnordered<BoxFuture<'_, DriverEvent>> = FuturesUnordered::new();
+        let mut in_flight: FuturesUnordered<BoxFuture<'_, DriverEvent>> = FuturesUnordered::new();
         let (mut may_claim, mut is_claiming, mut in_review) = (true, false, 0);
         while !shutdown.is_triggered() {
-            if may_claim && !is_claiming && in_hand.len() < self.options.max_concurrent.max(1) {
+            if may_claim && !is_claiming && in_flight.len() < self.options.max_concurrent.max(1) {
                 is_claiming = true;
-                in_hand.push(Box::pin(self.claim_in_hand(self.options.scope(in_review))));
+                in_flight.push(Box::pin(self.claim_next(self.options.scope(in_review))));
             }
             tokio::select! {
                 () = shutdown.triggered() => {}
-                Some(event) = in_hand.next(), if !in_hand.is_empty() => match event {
+                Some(event) = in_flight.next(), if !in_flight.is_empty() => match event {
                     DriverEvent::Advanced(claimed) => {
                         in_review -= usize::from(claimed.is_in_review);
                         may_claim = true;
@@ -119,7 +119,7 @@ impl RequestDriver {
                         match claimed {
                             Ok(Some(claimed)) => {
                                 in_review += usize::from(claimed.is_in_review);
-                                in_hand.push(Box::pin(self.advance_in_hand(claimed, &shutdown)));
+                                in_flight.push(Box::pin(self.advance_claimed(claimed, &shutdown)));
                             }
                             Ok(None) => may_claim = false,
                             Err(error) => {
@@ -135,18 +135,18 @@ impl RequestDriver {
                 } => may_claim = true,
             }
         }
-        while let Some(event) = in_hand.next().await {
+        while let Some(event) = in_flight.next().await {
             if let DriverEvent::Claimed(Ok(Some(claimed))) = event {
                 let _ = self.release(claimed.claim, Some(0)).await;
             }
         }
     }
 
-    async fn claim_in_hand(&self, scope: ClaimScope) -> DriverEvent {
+    async fn claim_next(&self, scope: ClaimScope) -> DriverEvent {
         DriverEvent::Claimed(self.claim(scope).await)
     }
 
-    async fn advance_in_hand(&self, claimed: ClaimedRequest, shutdown: &Shutdown) -> DriverEvent {
+    async fn advance_claimed(&self, claimed: ClaimedRequest, shutdown: &Shutdown) -> DriverEvent {
         Box::pin(self.advance_catching_panics(claimed, shutdown)).await;
         DriverEvent::Advanced(claimed)
     }

@@ -12,7 +12,7 @@ use cynode_domain::request::{
     RequestState,
 };
 use cynode_domain::status::{RequestPhase, TaskStatus};
-use cynode_domain::visible_text::keep_shown;
+use cynode_domain::visible_text::strip_invisible;
 use cynode_execution::tasks::{CreationHook, TaskError, task_event};
 use cynode_planning::assignment::is_known_agent;
 use cynode_planning::intake::{MAX_SUBMISSION_BYTES, SubmissionFault, inspect};
@@ -49,7 +49,7 @@ impl RequestService {
         schedule_run: Option<ScheduleRunId>,
     ) -> Result<RequestView, RequestError> {
         // Invisible characters count neither for the length nor as text.
-        let submission = keep_shown_text(submission);
+        let submission = strip_invisible_text(submission);
         let faults = validate(&submission);
         if !faults.is_empty() {
             return Err(RequestError::Invalid(faults));
@@ -152,11 +152,11 @@ impl RequestService {
 }
 
 /// The submission without characters that a reader does not see.
-fn keep_shown_text(submission: SubmitRequest) -> SubmitRequest {
+fn strip_invisible_text(submission: SubmitRequest) -> SubmitRequest {
     SubmitRequest {
-        text: keep_shown(&submission.text),
-        reference: submission.reference.as_deref().map(keep_shown),
-        labels: submission.labels.iter().map(|label| keep_shown(label)).collect(),
+        text: strip_invisible(&submission.text),
+        reference: submission.reference.as_deref().map(strip_invisible),
+        labels: submission.labels.iter().map(|label| strip_invisible(label)).collect(),
         ..submission
     }
 }

@@ -65,18 +65,18 @@ impl Tx {
     }
 
     /// Claims the oldest message about an open task that is neither claimed nor left to a person, for
-    /// `lease_ms` milliseconds. Tasks in `in_hand` are skipped, even if their claims have expired: the caller
+    /// `lease_ms` milliseconds. Tasks in `in_flight` are skipped, even if their claims have expired: the caller
     /// is already processing a message of each.
     pub async fn report_claim(
         &mut self,
         lease_ms: i64,
-        in_hand: &[TaskId],
+        in_flight: &[TaskId],
     ) -> Result<Option<ClaimedReport>, Error> {
         let mut params = vec![Param::from(lease_ms)];
-        let mut not_in_hand = String::new();
-        for task in in_hand {
+        let mut not_in_flight = String::new();
+        for task in in_flight {
             params.push(Param::from(*task));
-            let _ = write!(not_in_hand, " AND m.task_id <> ${}", params.len());
+            let _ = write!(not_in_flight, " AND m.task_id <> ${}", params.len());
         }
         let (readable, others_readable) =
             (not_quarantined("agent_messages", "m.id"), not_quarantined("agent_messages", "e.id"));
@@ -87,7 +87,7 @@ impl Tx {
                        WHERE {readable} AND m.recipient = 'pm' AND m.processed_at IS NULL
                        AND m.given_up IS NULL AND m.needs_person IS NULL AND NOT t.closed
                        AND (m.claimed_until IS NULL OR m.claimed_until <= cynode_now())
-                       {not_in_hand}
+                       {not_in_flight}
                        AND NOT EXISTS (SELECT e.id FROM agent_messages e
                            WHERE e.task_id = m.task_id AND e.recipient = 'pm'
                            AND e.processed_at IS NULL AND e.claimed_until > cynode_now()

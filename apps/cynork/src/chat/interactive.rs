@@ -12,13 +12,11 @@ use super::{CliConversation, MANAGER};
 use crate::app::CliContext;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
+use crate::profile_args::DEFAULT_PROJECT;
 use crate::{relative_time, table};
 
 /// The role of user messages.
 const USER: &str = "user";
-/// Slug of every user's default project.
-const DEFAULT_PROJECT: &str = "default";
-
 /// Reads lines and answers them until the user leaves.
 pub(super) async fn run_conversation(
     mut conversation: CliConversation,

@@ -14,11 +14,12 @@ use cynode_wire::knowledge::{
 use serde::Serialize;
 use serde_json::json;
 
+use super::IngestArgs;
 use super::files::{self, SkippedFile};
-use super::{IngestArgs, KnowledgePlace};
 use crate::app::CliContext;
 use crate::failure::CliFailure;
 use crate::out::RenderContext;
+use crate::profile_args::ProfileArgs;
 
 /// Bytes of documents in one call.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
@@ -88,16 +89,16 @@ async fn ingest_files(
             }
         };
         if batch.len() == MAX_INGESTED || bytes + document.content.len() > BATCH_BYTES {
-            summary.send(&args.place, std::mem::take(&mut batch), app).await?;
+            summary.send(&args.scope, std::mem::take(&mut batch), app).await?;
             bytes = 0;
         }
         bytes += document.content.len();
         batch.push(document);
     }
-    summary.send(&args.place, batch, app).await?;
+    summary.send(&args.scope, batch, app).await?;
     if args.sync {
         let kept = found.into_iter().map(|file| file.path).collect();
-        summary.delete_others(&args.place, &kept, app).await?;
+        summary.delete_others(&args.scope, &kept, app).await?;
     }
     Ok(summary)
 }
@@ -105,7 +106,7 @@ async fn ingest_files(
 impl IngestSummary {
     async fn send(
         &mut self,
-        place: &KnowledgePlace,
+        scope: &ProfileArgs,
         documents: Vec<GivenDocument>,
         app: &mut CliContext,
     ) -> Result<(), CliFailure> {
@@ -113,9 +114,9 @@ impl IngestSummary {
             return Ok(());
         }
         let body = IngestDocuments { source: self.source.clone(), documents };
-        let profile = KnowledgeProfileQuery { profile: place.profile.clone() };
+        let profile = KnowledgeProfileQuery { profile: scope.profile.clone() };
         let call =
-            async |client: &Client| client.knowledge_ingest(&place.project, &profile, &body).await;
+            async |client: &Client| client.knowledge_ingest(&scope.project, &profile, &body).await;
         let ingested = app.session.call(call).await?;
         self.count(ingested);
         Ok(())
@@ -139,19 +140,19 @@ impl IngestSummary {
     /// Deletes documents of the source that are not among the paths.
     async fn delete_others(
         &mut self,
-        place: &KnowledgePlace,
+        scope: &ProfileArgs,
         kept: &BTreeSet<String>,
         app: &mut CliContext,
     ) -> Result<(), CliFailure> {
         let mut query = DocumentQuery {
-            profile: place.profile.clone(),
+            profile: scope.profile.clone(),
             source: Some(self.source.clone()),
             limit: Some(200),
             ..DocumentQuery::default()
         };
         let mut gone = vec![];
         loop {
-            let call = async |client: &Client| client.knowledge_list(&place.project, &query).await;
+            let call = async |client: &Client| client.knowledge_list(&scope.project, &query).await;
             let page = app.session.call(call).await?;
             let paths = page.items.into_iter().map(|document| document.path);
             gone.extend(paths.filter(|path| !kept.contains(path)));
@@ -162,7 +163,7 @@ impl IngestSummary {
         }
         for path in gone {
             let query = DeleteDocumentsQuery {
-                profile: place.profile.clone(),
+                profile: scope.profile.clone(),
                 source: Some(self.source.clone()),
                 path: Some(path),
                 // Without it, the documents in a folder of this name would be deleted, too.
@@ -170,7 +171,7 @@ impl IngestSummary {
                 all: false,
             };
             let call =
-                async |client: &Client| client.knowledge_delete(&place.project, &query).await;
+                async |client: &Client| client.knowledge_delete(&scope.project, &query).await;
             self.deleted += app.session.call(call).await?.deleted;
         }
         Ok(())
@@ -178,10 +179,10 @@ impl IngestSummary {
 }
 
 async fn ingest_url(url: &str, args: &IngestArgs, app: &mut CliContext) -> Result<(), CliFailure> {
-    let project = async |client: &Client| client.project_get(&args.place.project).await;
+    let project = async |client: &Client| client.project_get(&args.scope.project).await;
     let project = app.session.call(project).await?;
     let mut arguments = json!({ "project_id": project.id, "url": url });
-    if let Some(profile) = &args.place.profile {
+    if let Some(profile) = &args.scope.profile {
         arguments["profile"] = json!(profile);
     }
     if let Some(source) = &args.source {

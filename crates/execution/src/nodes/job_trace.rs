@@ -100,14 +100,14 @@ impl JobTrace<'_> {
             run: Some(self.job.spec.run),
             job: Some(self.job.spec.id),
             handoff: None,
-            event: self.own(event),
+            event: self.bind_event(event),
             recorded_at: self.now,
         };
         events.into_events().into_iter().map(row).collect()
     }
 
     /// The event as one of this job: identity from rows, times within the job, secrets redacted.
-    fn own(&self, mut event: TraceEvent) -> TraceEvent {
+    fn bind_event(&self, mut event: TraceEvent) -> TraceEvent {
         // Times of rows are those of the database clock, which may be ahead of the clock of this process.
         let started = self.job.started_at.unwrap_or(self.job.created_at);
         let at = event.at.clamp(started, self.now.max(started));

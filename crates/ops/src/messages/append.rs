@@ -5,7 +5,7 @@ use cynode_domain::agent::{MessageKind, PM};
 use cynode_domain::ids::MessageId;
 use cynode_domain::status::AgentStatus;
 use cynode_store::{AgentMessage, NewAgentMessage, NewEvent, Task, TaskAgent, Tx};
-use cynode_wire::apmas::{InstructionView, MAX_IDEMPOTENCY_KEY_CHARS, SaidView};
+use cynode_wire::apmas::{InstructionView, MAX_IDEMPOTENCY_KEY_CHARS, MessageReceiptView};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -267,7 +267,7 @@ impl MessageDraft {
     }
 }
 
-impl From<MessageReceipt> for SaidView {
+impl From<MessageReceipt> for MessageReceiptView {
     fn from(message: MessageReceipt) -> Self {
         Self {
             message_id: message.message,

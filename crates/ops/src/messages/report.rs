@@ -5,7 +5,8 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::report::AgentReport;
 use cynode_domain::status::AgentStatus;
 use cynode_wire::apmas::{
-    CompleteAgent, CompletedView, ReportStatus, ReportToPm, RequestHelp, SaidView, SendMessage,
+    CompleteAgent, CompletedView, MessageReceiptView, ReportStatus, ReportToPm, RequestHelp,
+    SendMessage,
 };
 use serde_json::json;
 
@@ -25,7 +26,7 @@ impl AgentMessages {
         &self,
         identity: &AgentIdentity,
         request: ReportToPm,
-    ) -> Result<SaidView, MessageError> {
+    ) -> Result<MessageReceiptView, MessageError> {
         check_text("component", &request.component)?;
         check_max_bytes("component", &request.component, MAX_LINE_BYTES)?;
         check_json("payload", &request.payload)?;
@@ -82,7 +83,7 @@ impl AgentMessages {
         &self,
         identity: &AgentIdentity,
         request: ReportStatus,
-    ) -> Result<SaidView, MessageError> {
+    ) -> Result<MessageReceiptView, MessageError> {
         check_text("message", &request.message)?;
         let reason = request.blocked_reason.unwrap_or_default().redact_secrets();
         check_max_bytes("blockedReason", &reason, MAX_TEXT_BYTES)?;
@@ -142,7 +143,7 @@ impl AgentMessages {
         &self,
         identity: &AgentIdentity,
         request: SendMessage,
-    ) -> Result<SaidView, MessageError> {
+    ) -> Result<MessageReceiptView, MessageError> {
         if !is_project_manager(&request.to) {
             return Err(MessageError::RecipientNotAllowed(request.to.chars().take(64).collect()));
         }
@@ -166,7 +167,7 @@ impl AgentMessages {
         &self,
         identity: &AgentIdentity,
         request: RequestHelp,
-    ) -> Result<SaidView, MessageError> {
+    ) -> Result<MessageReceiptView, MessageError> {
         check_text("issue", &request.issue)?;
         check_max_bytes("context", request.context.as_deref().unwrap_or_default(), MAX_TEXT_BYTES)?;
         let to = match (request.help_type, &request.target_agent) {

@@ -34,7 +34,7 @@ pub enum WebhookOutcome {
 
 /// Selects the requests that an event wakes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum WokenBy {
+enum WakeSelector {
     Number(u64),
     Commit(String),
 }
@@ -82,10 +82,10 @@ impl RequestService {
             | ForgeEvent::Commented { number, is_pull_request: true, .. }
             | ForgeEvent::Reviewed { number, .. }
             | ForgeEvent::ReviewCommented { number, .. } => {
-                self.wake(&row, &delivery, WokenBy::Number(*number)).await
+                self.wake(&row, &delivery, WakeSelector::Number(*number)).await
             }
             ForgeEvent::CiUpdated { commit, .. } => {
-                self.wake(&row, &delivery, WokenBy::Commit(commit.clone())).await
+                self.wake(&row, &delivery, WakeSelector::Commit(commit.clone())).await
             }
             ForgeEvent::Ping
             | ForgeEvent::IssueChanged { .. }
@@ -99,7 +99,7 @@ impl RequestService {
         &self,
         row: &ProjectForge,
         delivery: &WebhookDelivery,
-        by: WokenBy,
+        by: WakeSelector,
     ) -> Result<WebhookOutcome, RequestError> {
         let (row, digest, now) = (row.clone(), delivery.body_digest.clone(), self.clock.now());
         let outcome = self.store.write(move |tx| {
@@ -253,11 +253,11 @@ fn is_submittable(issue: &Issue, label: &str) -> bool {
         && issue.labels.iter().any(|found| found.eq_ignore_ascii_case(label))
 }
 
-fn is_about(request: &WorkRequest, by: &WokenBy) -> bool {
+fn is_about(request: &WorkRequest, by: &WakeSelector) -> bool {
     let Some(delivery) = &request.state.delivery else { return false };
     match by {
-        WokenBy::Number(number) => delivery.pull_request_number == Some(*number),
-        WokenBy::Commit(commit) => {
+        WakeSelector::Number(number) => delivery.pull_request_number == Some(*number),
+        WakeSelector::Commit(commit) => {
             delivery.head.as_ref().is_some_and(|head| head.as_str() == commit)
         }
     }

@@ -97,7 +97,7 @@ impl Step<'_> {
                 .fail_unit(&AttemptStatus { summary: Some(summary), ..attempt.clone() })
                 .await;
         }
-        let signs = self.signs_of(diff.as_ref());
+        let signs = self.find_open_signs(diff.as_ref());
         self.snapshot.request.state.unit_failures.remove(&attempt.attempt.unit);
         let board = self.board_mut()?;
         board.transition(index, Status::Submitted)?;
@@ -111,7 +111,7 @@ impl Step<'_> {
 
     /// Signs of manipulation that no person accepted, the first [`MAX_SIGNS`] of them. Changes that cannot be read are a sign,
     /// and so are signs that are not listed, which no earlier answer accepts.
-    pub(super) fn signs_of(&self, diff: Option<&TaskDiffView>) -> Vec<String> {
+    pub(super) fn find_open_signs(&self, diff: Option<&TaskDiffView>) -> Vec<String> {
         let mut signs: Vec<String> = match diff {
             None => vec!["its changes were not collected, so they were not checked".to_owned()],
             Some(diff) if diff.is_truncated => {
@@ -142,7 +142,7 @@ impl Step<'_> {
     async fn conclude_merge(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
         let owner = self.owner().await?;
         let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
-        let signs = self.signs_of(diff.as_ref());
+        let signs = self.find_open_signs(diff.as_ref());
         if signs.is_empty() {
             if self.snapshot.request.state.fix.feedback.take().is_some() {
                 let note = "an agent corrected the merged result after its review";

@@ -91,8 +91,10 @@ impl Step<'_> {
         let revised = self.snapshot.accepted_attempt(REVISE);
         // Each builds on everything before it.
         let newest = merged.into_iter().chain(revised).max_by_key(|known| known.attempt.sequence);
-        newest
-            .map_or_else(|| self.snapshot.results(), |newest| vec![AttemptSource::accepted(newest)])
+        newest.map_or_else(
+            || self.snapshot.results(),
+            |newest| vec![AttemptSource::from_accepted(newest)],
+        )
     }
 
     /// Remembers what is delivered.

@@ -139,7 +139,7 @@ impl Step<'_> {
             return self.save("request.comments_truncated", json!({})).await.map(|()| None);
         }
         if findings.is_empty() {
-            return self.wait_for_people().await.map(Some);
+            return self.schedule_next_poll().await.map(Some);
         }
         let limit = self.snapshot.request.settings.max_pull_request_rounds;
         let keys = findings.iter().map(|finding| finding.key.clone());
@@ -215,7 +215,7 @@ impl Step<'_> {
     }
 
     /// The delay until the next poll. Resets the count of failures of the forge.
-    async fn wait_for_people(self) -> Result<Duration, RequestError> {
+    async fn schedule_next_poll(self) -> Result<Duration, RequestError> {
         let (claim, mut request) = (self.claim, self.snapshot.request);
         let seconds = self
             .service

@@ -52,16 +52,18 @@ impl Step<'_> {
             !is_done(newest) && delivered.is_none_or(|known| sequence > known.attempt.sequence)
         });
         if let Some(failed) = failed {
-            let found = self.with_changes(owner, vec![AttemptSource::left_by(failed)]).await?;
+            let found =
+                self.with_changes(owner, vec![AttemptSource::from_open_attempt(failed)]).await?;
             if !found.is_empty() {
                 return Ok(found);
             }
         }
-        self.with_changes(owner, delivered.map(AttemptSource::accepted).into_iter().collect()).await
+        self.with_changes(owner, delivered.map(AttemptSource::from_accepted).into_iter().collect())
+            .await
     }
 
     /// The comments on the pull request, for the prompt of the agent of a unit.
-    pub(super) fn comments_for(&self, unit: &str) -> Vec<String> {
+    pub(super) fn list_comments(&self, unit: &str) -> Vec<String> {
         if unit != REVISE {
             return vec![];
         }
@@ -82,14 +84,14 @@ impl Step<'_> {
         let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
         let mut faults: Vec<String> =
             diff.as_ref().and_then(blocking_finding).into_iter().collect();
-        faults.extend(self.signs_of(diff.as_ref()));
+        faults.extend(self.find_open_signs(diff.as_ref()));
         if !faults.is_empty() {
             let summary = format!("its changes must not be used: {}", faults.join("; "));
             let failed = AttemptStatus { summary: Some(summary), ..attempt.clone() };
             return self.fail_step(&failed).await;
         }
         let short = |line: String| line.chars().take(MAX_REPLY_CHARS).collect::<String>();
-        let mut reply: Vec<String> = self.comments_for(REVISE).into_iter().map(short).collect();
+        let mut reply: Vec<String> = self.list_comments(REVISE).into_iter().map(short).collect();
         reply.push(message(attempt));
         let state = &mut self.snapshot.request.state;
         state.unit_failures.remove(REVISE);

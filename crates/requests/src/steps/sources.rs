@@ -23,12 +23,12 @@ pub(super) struct AttemptSource {
 }
 
 impl AttemptSource {
-    pub(super) fn accepted(attempt: &AttemptStatus) -> Self {
+    pub(super) fn from_accepted(attempt: &AttemptStatus) -> Self {
         Self { child: attempt.attempt.child, is_accepted: true }
     }
 
     /// The changes of an attempt that was not accepted, if there are any.
-    pub(super) fn left_by(attempt: &AttemptStatus) -> Self {
+    pub(super) fn from_open_attempt(attempt: &AttemptStatus) -> Self {
         Self { child: attempt.attempt.child, is_accepted: false }
     }
 }
@@ -47,7 +47,8 @@ impl RequestSnapshot {
             self.resolving_first(wanted)
         };
         let own = self.newest_attempt(&unit.id).filter(|_| is_source_kind(unit.kind));
-        let mut sources: Vec<AttemptSource> = own.map(AttemptSource::left_by).into_iter().collect();
+        let mut sources: Vec<AttemptSource> =
+            own.map(AttemptSource::from_open_attempt).into_iter().collect();
         sources.extend(accepted(&|other: &WorkUnit| {
             other.component == unit.component && other.kind < unit.kind
         }));
@@ -66,7 +67,7 @@ impl RequestSnapshot {
             units.into_iter().partition(|unit| self.has_conflict(&unit.id));
         resolving.extend(others);
         let accepted = resolving.into_iter().filter_map(|unit| self.accepted_attempt(&unit.id));
-        accepted.map(AttemptSource::accepted).collect()
+        accepted.map(AttemptSource::from_accepted).collect()
     }
 
     /// Whether the changes that a unit starts from conflict with each other: its agent resolves them.

@@ -305,9 +305,9 @@ impl Step<'_> {
             recovery,
             advice,
             scope_changes: self.scope_changes(&unit.id),
-            answers: self.answers_about(&unit.id, AnswerAuthor::Person),
-            agent_answers: self.answers_about(&unit.id, AnswerAuthor::Agent),
-            people_comments: self.comments_for(&unit.id),
+            answers: self.list_unit_answers(&unit.id, AnswerAuthor::Person),
+            agent_answers: self.list_unit_answers(&unit.id, AnswerAuthor::Agent),
+            people_comments: self.list_comments(&unit.id),
             ..StructuredContext::for_unit(request, context, subject)
         }
     }
@@ -347,7 +347,7 @@ impl Step<'_> {
     }
 
     /// The answers of people, or of agents on their behalf, about a unit.
-    fn answers_about(&self, unit: &str, author: AnswerAuthor) -> Vec<String> {
+    fn list_unit_answers(&self, unit: &str, author: AnswerAuthor) -> Vec<String> {
         let answers = self.snapshot.request.state.answers.iter();
         let is_about = |subject: &QuestionSubject| match subject {
             QuestionSubject::UnitFailed { unit: about }

@@ -2,7 +2,7 @@
 
 use cynode_domain::ids::{GroupId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
-use cynode_domain::visible_text::{is_shown, keep_shown};
+use cynode_domain::visible_text::{is_shown, strip_invisible};
 use cynode_store::{Skill, Tx};
 use cynode_wire::skills::{
     CreateSkill, MAX_CONTENT_BYTES, MAX_NAME_CHARS, MAX_REASON_CHARS, SkillView, UpdateSkill,
@@ -237,7 +237,7 @@ fn validate_skill(name: &str, content: &str) -> Result<(), SkillError> {
 /// The first heading of a text, used as its default name.
 fn first_heading(content: &str) -> String {
     let first = content.lines().find_map(|line| line.strip_prefix('#'));
-    let name = keep_shown(first.map(|line| line.trim_start_matches('#')).unwrap_or_default());
+    let name = strip_invisible(first.map(|line| line.trim_start_matches('#')).unwrap_or_default());
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = if name.is_empty() { "Unnamed skill" } else { &name };
     name.chars().take(MAX_NAME_CHARS).collect()

@@ -94,7 +94,7 @@ pub struct InstructionView {
 
 /// Response to a message of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-pub struct SaidView {
+pub struct MessageReceiptView {
     /// Id of the stored message.
     pub message_id: MessageId,
     /// Whether the message was stored before.

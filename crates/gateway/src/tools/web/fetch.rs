@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cynode_domain::policy::network::ALLOWED_NETWORKS_SETTING;
 use cynode_domain::policy::{ErrorKind, ToolScope};
-use cynode_domain::visible_text::keep_shown;
+use cynode_domain::visible_text::strip_invisible;
 use cynode_knowledge::html::read_page;
 use cynode_wire::tool_calls::{DEFAULT_FETCHED_CHARS, MAX_FETCHED_CHARS, ToolCall as _, WebFetch};
 use http::StatusCode;
@@ -96,7 +96,7 @@ pub(in crate::tools) fn read_text(fetched: &FetchedDocument) -> Result<WebDocume
         }
         Some(MediaKind::Text) => {
             let text = charset::decode(body, content_type, false);
-            Ok(WebDocument::Text(keep_shown(&text)))
+            Ok(WebDocument::Text(strip_invisible(&text)))
         }
         None if body.is_empty() => Ok(WebDocument::Text(String::new())),
         None => {
