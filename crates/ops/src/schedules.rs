@@ -16,6 +16,7 @@ mod due;
 mod events;
 mod intake;
 mod manage;
+mod profiles;
 mod queries;
 mod run_processor;
 mod scheduler;

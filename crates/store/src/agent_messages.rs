@@ -6,7 +6,7 @@ use cynode_domain::ids::{AgentId, MessageId, ProjectId, TaskId, UserId};
 use serde_json::Value;
 
 use crate::quarantine::tables;
-use crate::{Error, Tx};
+use crate::{Error, ListedProfiles, Tx};
 use cynode_sql::Row;
 use cynode_sql::params;
 
@@ -85,6 +85,8 @@ pub struct MessageFilter {
     /// Only tasks of this user; all users if absent.
     pub owner: Option<UserId>,
     pub project: Option<ProjectId>,
+    /// Only messages on tasks of these profiles.
+    pub profiles: ListedProfiles,
     pub task: Option<TaskId>,
     /// Sender or recipient.
     pub role: Option<String>,
@@ -160,6 +162,7 @@ impl Tx {
             MessageOrder::NewestFirst => ("<", "DESC"),
             MessageOrder::OldestFirst => (">", "ASC"),
         };
+        let profiles = filter.profiles.and_condition("t");
         let sql = format!(
             "SELECT m.* FROM agent_messages m JOIN tasks t ON t.id = m.task_id
              WHERE ($1 /*pg ::uuid */ IS NULL OR t.created_by = $1)
@@ -167,7 +170,7 @@ impl Tx {
              AND ($3 /*pg ::uuid */ IS NULL OR m.task_id = $3)
              AND ($4 /*pg ::text */ IS NULL OR m.sender = $4 OR m.recipient = $4)
              AND ($5 /*pg ::text */ IS NULL OR m.kind = $5)
-             AND ($6 /*pg ::uuid */ IS NULL OR m.id {beyond} $6) {waits}
+             AND ($6 /*pg ::uuid */ IS NULL OR m.id {beyond} $6) {waits}{profiles}
              ORDER BY m.id {order} LIMIT $7"
         );
         let params = params![

@@ -39,6 +39,7 @@ mod join_tokens;
 mod knowledge_documents;
 mod knowledge_passages;
 mod leases;
+mod listed_profiles;
 mod lookups;
 mod mcp_servers;
 mod mcp_tools;
@@ -128,6 +129,7 @@ pub use knowledge_documents::{
 };
 pub use knowledge_passages::{KnowledgePassage, NewPassage, TermChange};
 pub use leases::{Lease, LeaseWait, StaleLease};
+pub use listed_profiles::ListedProfiles;
 pub use lookups::{Dependency, NewestRun, NodeSummary};
 pub use mcp_servers::McpServer;
 pub use mcp_tools::{McpToolDefinition, StoredTool};
@@ -161,7 +163,7 @@ pub use skills::{Skill, SkillFilter};
 pub use storage::{DeletedFiles, ProjectStorage, counted_bytes};
 pub use store::{DatabaseEngine, Store};
 pub use task_agents::TaskAgent;
-pub use tasks::{ListedProfiles, NewTask, Task, TaskFilter, TaskParent, TaskScope};
+pub use tasks::{NewTask, Task, TaskFilter, TaskParent, TaskScope};
 pub use trace_scope::TraceProfile;
 pub use traces::{
     TraceCounts, TraceEventRow, TraceFilter, TraceJob, TraceListFilter, TraceRun, TraceTask,

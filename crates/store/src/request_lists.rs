@@ -99,9 +99,7 @@ impl Tx {
             Some(false) => sql.push_str(" AND t.closed"),
             None => {}
         }
-        if filter.profiles == ListedProfiles::Default {
-            sql.push_str(" AND t.profile_id IS NULL");
-        }
+        sql.push_str(&filter.profiles.and_condition("t"));
         if filter.awaits_answer || filter.status == Some(ShownTaskStatus::Waiting) {
             sql.push_str(" AND r.question IS NOT NULL AND NOT t.closed");
         }

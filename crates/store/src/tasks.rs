@@ -13,7 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::quarantine::tables;
-use crate::{Error, Tx};
+use crate::{Error, ListedProfiles, Tx};
 use cynode_sql::Row;
 use cynode_sql::{Param, params};
 
@@ -101,15 +101,6 @@ impl NewTask {
     pub fn profile(&self) -> ProfileId {
         self.profile_id.unwrap_or(ProfileId::default_of(self.project))
     }
-}
-
-/// The profiles whose tasks a list contains.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ListedProfiles {
-    #[default]
-    All,
-    /// The default profile of each project.
-    Default,
 }
 
 /// Selects tasks of a list.
@@ -328,9 +319,7 @@ fn list_statement(filter: &TaskFilter) -> (String, Vec<Param>) {
         params.push(user.into());
         let _ = write!(sql, " AND created_by = ${}", params.len());
     }
-    if filter.profiles == ListedProfiles::Default {
-        sql.push_str(" AND profile_id IS NULL");
-    }
+    sql.push_str(&filter.profiles.and_condition("tasks"));
     if let Some(awaits_answer) = filter.awaits_answer {
         let not = if awaits_answer { "" } else { "NOT " };
         let _ = write!(

@@ -551,6 +551,7 @@ on_both_engines! {
         schedules_of_others_are_not_there_and_bad_ones_are_explained,
         agents_reach_the_schedules_of_their_own_project_only,
         no_agent_can_say_that_a_schedule_made_its_task,
+        an_agent_schedules_no_work_on_the_repository_of_a_shared_project,
     }
     state_tools {
         preferences_are_written_by_version_and_resolved_by_scope,

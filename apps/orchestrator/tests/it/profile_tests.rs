@@ -15,6 +15,10 @@ on_both_engines! {
         an_agent_reads_work_and_traces_of_its_own_profile_only,
         a_task_of_another_profile_does_not_exist_for_an_agent_of_the_project,
         lists_of_an_agent_have_the_work_of_default_profiles_only,
+        an_agent_lists_messages_on_tasks_of_its_own_profile_only,
+        an_agent_makes_no_task_wait_for_one_of_another_profile,
+        a_push_is_a_task_of_the_profile_of_its_changes,
+        schedules_of_other_profiles_do_not_exist_for_an_agent,
     }
     profile_narrowing {
         a_model_that_the_profile_does_not_allow_is_refused_before_anything_is_sent,

@@ -4,8 +4,9 @@ use cynode_domain::policy::AgentType;
 use cynode_domain::schedule::ScheduleRunStatus;
 use cynode_wire::agents::BindingView;
 use cynode_wire::page::PageQuery;
-use cynode_wire::projects::CreateProject;
+use cynode_wire::projects::{CreateProject, UpdateProject};
 use cynode_wire::schedules::{CreateSchedule, ScheduleQuery, ScheduleRunView, UpdateSchedule};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::harness::{OrchestratorHarness, eventually, refused};
@@ -139,4 +140,47 @@ pub(crate) async fn no_agent_can_say_that_a_schedule_made_its_task(harness: Orch
     assert_eq!(refused["error"]["type"], "forbidden", "{refused}");
     let list = pm.call("db.task.list", json!({})).await;
     assert_eq!(list["items"], json!([]));
+}
+
+pub(crate) async fn an_agent_schedules_no_work_on_the_repository_of_a_shared_project(
+    harness: OrchestratorHarness,
+) {
+    let (admin, ada) = (harness.admin(), harness.user("ada").await);
+    let group = serde_json::from_value(json!({ "name": "web-team" })).unwrap();
+    admin.group_create(&group).await.unwrap();
+    for user in ["ada", "admin"] {
+        admin.member_add("web-team", user).await.unwrap();
+    }
+    let shop = CreateProject {
+        display_name: "Shop".to_owned(),
+        repository_url: Some("https://example.com/shop.git".to_owned()),
+        ..CreateProject::default()
+    };
+    let shared = ada.project_create(&shop).await.unwrap().id;
+    let share = UpdateProject { group: Some("web-team".to_owned()), ..UpdateProject::default() };
+    ada.project_update("shop", &share).await.unwrap();
+    let schedule = |name: &str, repository: Value| {
+        let task = json!({
+            "input_mode": "commands", "commands": ["make"], "project_repository": repository,
+        });
+        json!({ "name": name, "every_s": 3600, "task": task })
+    };
+    let elsewhere = schedule("theirs", json!({ "project": shared }));
+    let pm = Mcp::agent(&harness, AgentType::Pm).await;
+    let person = Mcp::at(&harness.url(), harness.secret("admin.token").expose_secret());
+
+    let own = pm.call("db.schedule.create", schedule("own", json!({}))).await;
+    let created = pm.call("db.schedule.create", elsewhere.clone()).await;
+    let update = json!({ "schedule_id": own["id"], "task": elsewhere["task"] });
+    let updated = pm.call("db.schedule.update", update).await;
+    let by_person = person.call("db.schedule.create", elsewhere).await;
+
+    for rejected in [created, updated] {
+        assert_eq!(rejected["error"]["type"], "forbidden", "{rejected}");
+        let message = rejected["error"]["message"].as_str().unwrap();
+        assert!(message.contains("leave task.project_repository.project out"), "{message}");
+    }
+    let unchanged = pm.call("db.schedule.get", json!({ "schedule_id": own["id"] })).await;
+    assert_eq!(unchanged["task"]["project_repository"], json!({}), "{unchanged}");
+    assert_eq!(by_person["task"]["project_repository"]["project"], json!(shared), "{by_person}");
 }

@@ -99,7 +99,7 @@ impl TaskCreation {
 
     /// Inserts dependencies and run of a new task. The view contains what was written; nothing is read back.
     async fn insert_relations(&self, tx: &mut Tx, task: Task) -> Result<TaskView, TaskError> {
-        let depends_on = self.insert_dependencies(tx).await?;
+        let depends_on = self.insert_dependencies(tx, &task).await?;
         // The child tasks of a request have runs; it waits for them without one.
         let run = match self.request.input_mode {
             InputMode::Request => None,
@@ -239,12 +239,22 @@ impl TaskCreation {
     }
 
     /// Locks the dependencies in id order, so that none of them closes concurrently. Returns them in this order.
-    async fn insert_dependencies(&self, tx: &mut Tx) -> Result<Vec<TaskId>, TaskError> {
-        let mut name_or_id = BTreeSet::new();
+    async fn insert_dependencies(
+        &self,
+        tx: &mut Tx,
+        task: &Task,
+    ) -> Result<Vec<TaskId>, TaskError> {
+        let mut dependencies = BTreeSet::new();
         for name in &self.request.depends_on {
-            name_or_id.insert(find(tx, &self.caller, &name.into()).await?.spec.id);
+            let name_or_id = NameOrId::<TaskId>::from(name);
+            let found = find(tx, &self.caller, &name_or_id).await?;
+            // To an agent, tasks of other profiles do not exist.
+            if self.trigger == Trigger::Chat && found.spec.profile_id != task.spec.profile_id {
+                return Err(TaskError::NotFound(name_or_id.excerpt()));
+            }
+            dependencies.insert(found.spec.id);
         }
-        for &id in &name_or_id {
+        for &id in &dependencies {
             let on = lock_task(tx, id).await?;
             if on.status.is_terminal() && on.status != TaskStatus::Completed {
                 let status = on.status.to_shown();
@@ -252,7 +262,7 @@ impl TaskCreation {
             }
             tx.dependency_insert(self.id, id).await?;
         }
-        Ok(name_or_id.into_iter().collect())
+        Ok(dependencies.into_iter().collect())
     }
 }
 

@@ -18,8 +18,8 @@ use crate::artifacts::{ArtifactError, ArtifactService, DiffScope};
 const SHOWN_FINDINGS: usize = 10;
 
 impl TaskService {
-    /// Creates the task that pushes the newest changes of a task. Findings that block are an error; findings that
-    /// need a review make the new task wait for a person's approval.
+    /// Creates the task that pushes the newest changes of a task, in the profile of that task. Findings that block are an
+    /// error; findings that need a review make the new task wait for a person's approval.
     pub async fn push(
         &self,
         artifacts: &ArtifactService,
@@ -109,6 +109,8 @@ fn push_request(
         commands: vec![describe_push(source, diff, order, review)],
         task_name: Some(request.task_name.unwrap_or_else(|| format!("push-{}", source.task_name))),
         project: Some(source.project_id.to_string()),
+        // The log of a push names what the source task changed: agents of other profiles must not reach it.
+        profile: source.profile_id.map(|profile| profile.to_string()),
         acceptance_criteria: vec![Criterion::exact_output(&order.success_line())],
         repository,
         // A push that was interrupted is repeated: it compares the branch first.

@@ -2,7 +2,7 @@
 
 use cynode_domain::agent::MAX_ROLE_CHARS;
 use cynode_domain::ids::{MessageId, ProjectId, TaskId};
-use cynode_store::{AgentMessage, MessageFilter, MessageOrder, Tx};
+use cynode_store::{AgentMessage, ListedProfiles, MessageFilter, MessageOrder, Tx};
 use cynode_wire::apmas::{MessageQuery, MessageView};
 use cynode_wire::page::{Page, PageQuery};
 
@@ -14,12 +14,13 @@ use cynode_resources::Caller;
 use cynode_resources::paging::PageRequest;
 
 impl AgentMessages {
-    /// Returns a page of the messages on tasks that the caller may see, with long texts truncated.
+    /// Returns a page of the messages on tasks of these profiles that the caller may see, with long texts truncated.
     pub async fn list(
         &self,
         caller: &Caller,
         project: Option<ProjectId>,
         task: Option<TaskId>,
+        profiles: ListedProfiles,
         query: MessageQuery,
     ) -> Result<Page<MessageView>, MessageError> {
         check_max_bytes("role", query.role.as_deref().unwrap_or_default(), MAX_ROLE_CHARS)?;
@@ -28,6 +29,7 @@ impl AgentMessages {
         let filter = MessageFilter {
             owner: caller.own(),
             project,
+            profiles,
             task,
             role: query.role,
             kind: query.kind,

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use cynode_domain::ids::{ScheduleId, ScheduleRunId};
+use cynode_domain::ids::{ProjectId, ScheduleId, ScheduleRunId, UserId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::schedule::{SchedulePayload, ScheduleTiming, ScheduleZone};
-use cynode_store::{Schedule, ScheduleRun, ScheduledTask, Tx};
+use cynode_store::{ListedProfiles, Schedule, ScheduleRun, ScheduledTask, Tx};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::schedules::{ScheduleQuery, ScheduleRunView, ScheduleView, ScheduledTaskView};
 
+use super::profiles::is_in_profiles;
 use super::{ScheduleError, Schedules, find_schedule, state_name};
 use cynode_resources::Caller;
 use cynode_resources::paging::PageRequest;
@@ -20,6 +21,16 @@ impl Schedules {
         &self,
         caller: &Caller,
         query: &ScheduleQuery,
+    ) -> Result<Page<ScheduleView>, ScheduleError> {
+        self.list_in(caller, query, ListedProfiles::All).await
+    }
+
+    /// Same as [`Self::list`], of schedules whose work is done in these profiles.
+    pub async fn list_in(
+        &self,
+        caller: &Caller,
+        query: &ScheduleQuery,
+        profiles: ListedProfiles,
     ) -> Result<Page<ScheduleView>, ScheduleError> {
         let request = PageRequest::<ScheduleId>::parse(&query.page())?;
         let (caller, before, fetch) = (caller.clone(), request.before, request.fetch);
@@ -34,7 +45,8 @@ impl Schedules {
                         }
                         None => None,
                     };
-                    let found = tx.schedule_list(caller.own(), project, before, fetch).await?;
+                    let selection = ScheduleSelection { owner: caller.own(), project, profiles };
+                    let found = load_newest(tx, &selection, before, fetch).await?;
                     schedule_views(tx, found).await
                 })
             })
@@ -48,11 +60,24 @@ impl Schedules {
         caller: &Caller,
         schedule: &NameOrId<ScheduleId>,
     ) -> Result<ScheduleView, ScheduleError> {
-        let (caller, schedule) = (caller.clone(), schedule.to_owned());
+        self.get_in(caller, schedule, ListedProfiles::All).await
+    }
+
+    /// Same as [`Self::get`]; a schedule whose work is done in another profile is not found.
+    pub async fn get_in(
+        &self,
+        caller: &Caller,
+        schedule: &NameOrId<ScheduleId>,
+        profiles: ListedProfiles,
+    ) -> Result<ScheduleView, ScheduleError> {
+        let (caller, name_or_id) = (caller.clone(), schedule.to_owned());
         self.store
             .read(move |tx| {
                 Box::pin(async move {
-                    let schedule = find_schedule(tx, &caller, &schedule).await?;
+                    let schedule = find_schedule(tx, &caller, &name_or_id).await?;
+                    if !is_in_profiles(&schedule, profiles) {
+                        return Err(ScheduleError::NotFound(name_or_id.excerpt()));
+                    }
                     schedule_view(tx, schedule).await
                 })
             })
@@ -80,6 +105,36 @@ impl Schedules {
             })
             .await?;
         Ok(request.page(runs, |run| run.id.to_string(), |run| run))
+    }
+}
+
+/// Selects schedules of a list.
+struct ScheduleSelection {
+    /// Only schedules of this user; all users if absent.
+    owner: Option<UserId>,
+    project: Option<ProjectId>,
+    profiles: ListedProfiles,
+}
+
+/// Loads at most `wanted` selected schedules before `before`, newest first. Profiles are named in payloads and so filtered
+/// after the read, which goes on until there are enough: fewer mean that no more follow.
+async fn load_newest(
+    tx: &mut Tx,
+    selection: &ScheduleSelection,
+    mut before: Option<ScheduleId>,
+    wanted: u32,
+) -> Result<Vec<Schedule>, ScheduleError> {
+    let ScheduleSelection { owner, project, profiles } = *selection;
+    let (mut selected, most) = (vec![], wanted as usize);
+    loop {
+        let read = tx.schedule_list(owner, project, before, wanted).await?;
+        let is_last = read.len() < most;
+        before = read.last().map(|schedule| schedule.id);
+        selected.extend(read.into_iter().filter(|schedule| is_in_profiles(schedule, profiles)));
+        if is_last || selected.len() >= most {
+            selected.truncate(most);
+            return Ok(selected);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use cynode_ops::MessageError;
 use cynode_ops::{inbox::Inbox, inbox::InboxOptions};
 use cynode_resources::{Caller, Signals};
 use cynode_runtime::shutdown::Shutdown;
+use cynode_store::ListedProfiles;
 use cynode_testkit::query;
 use cynode_wire::apmas::{MessageQuery, ReportStatus, ReportToPm, RequestHelp, SendMessage};
 use cynode_wire::handoff::HandoffKind;
@@ -391,8 +392,8 @@ async fn a_report_that_ends_whoever_deals_with_it_is_given_up_with_the_reason() 
     let brief = brief();
     let given_up = async || {
         let query = MessageQuery { unprocessed: true, ..MessageQuery::default() };
-        let task = Some(team.task);
-        let page = team.messages.list(&team.world.bob, None, task, query).await.unwrap();
+        let (task, profiles) = (Some(team.task), ListedProfiles::All);
+        let page = team.messages.list(&team.world.bob, None, task, profiles, query).await.unwrap();
         page.items[0].given_up.clone()
     };
 

@@ -9,7 +9,7 @@ use cynode_domain::policy::Principal;
 use cynode_ops::MessageError;
 use cynode_resources::StoreError;
 use cynode_resources::agents::{AgentIdentity, JobAgent};
-use cynode_store::Job;
+use cynode_store::{Job, ListedProfiles};
 use cynode_wire::apmas::{MessageQuery, ReportToPm};
 use cynode_wire::work::{CreatePlan, SubmitWork};
 use serde_json::json;
@@ -272,6 +272,7 @@ async fn an_agent_acts_on_the_unit_of_its_token_only() {
     team.messages.send_report(&dev, team.done("all of it")).await.unwrap();
 
     let query = MessageQuery { kind: Some(MessageKind::Report), ..MessageQuery::default() };
-    let listed = team.messages.list(&team.world.bob, None, Some(team.task), query).await.unwrap();
+    let (bob, task, profiles) = (&team.world.bob, Some(team.task), ListedProfiles::All);
+    let listed = team.messages.list(bob, None, task, profiles, query).await.unwrap();
     assert_eq!(listed.items[0].work_unit_id.as_deref(), Some("impl:auth"), "of its token");
 }

@@ -10,6 +10,7 @@ use cynode_ops::MessageError;
 use cynode_resources::StoreError;
 use cynode_resources::agents::AgentIdentity;
 use cynode_runtime::clock::Clock as _;
+use cynode_store::ListedProfiles;
 use cynode_wire::apmas::{
     MessageQuery, ReportStatus, ReportToPm, RequestHelp, SaveAgentCheckpoint, SendMessage,
 };
@@ -354,11 +355,11 @@ async fn the_manager_works_through_its_messages_and_each_is_done_once() {
     };
     let (bob, task) = (&team.world.bob, Some(team.task));
 
-    let first = team.messages.list(bob, None, task, query()).await.unwrap();
+    let first = team.messages.list(bob, None, task, ListedProfiles::All, query()).await.unwrap();
     let id = first.items[0].id;
     let done = team.messages.mark_processed(bob, team.task, id).await.unwrap();
     let again = team.messages.mark_processed(bob, team.task, id).await.unwrap();
-    let next = team.messages.list(bob, None, task, query()).await.unwrap();
+    let next = team.messages.list(bob, None, task, ListedProfiles::All, query()).await.unwrap();
 
     assert_eq!((first.items[0].content.as_str(), first.next_cursor.is_some()), ("one", true));
     assert!(done.processed_at.is_some() && done.processed_at == again.processed_at);

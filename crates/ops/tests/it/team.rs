@@ -9,7 +9,7 @@ use cynode_execution::TaskService;
 use cynode_ops::{AgentMessages, WorkService};
 use cynode_resources::{BlobStore, Signals};
 use cynode_resources::{agents::AgentIdentity, agents::JobAgent, agents::TokenOrigin};
-use cynode_store::{NewJob, Run};
+use cynode_store::{ListedProfiles, NewJob, Run};
 use cynode_wire::apmas::{
     CompleteAgent, GetContext, Heartbeat, HeartbeatView, InstructAgent, MessageQuery, ReportToPm,
 };
@@ -183,8 +183,9 @@ impl Team {
     pub(crate) async fn inbox_of(&self, task: TaskId) -> Vec<(String, String)> {
         let query =
             MessageQuery { unprocessed: true, oldest_first: true, ..MessageQuery::default() };
+        let (bob, profiles) = (&self.world.bob, ListedProfiles::All);
         let Page { items, .. } =
-            self.messages.list(&self.world.bob, None, Some(task), query).await.unwrap();
+            self.messages.list(bob, None, Some(task), profiles, query).await.unwrap();
         items.into_iter().map(|message| (message.sender, message.subtype)).collect()
     }
 }

@@ -361,6 +361,7 @@ fn messages() -> MessageFilter {
     MessageFilter {
         owner: None,
         project: Some(ProjectId::from(shared(2))),
+        profiles: ListedProfiles::All,
         task: None,
         role: None,
         kind: None::<MessageKind>,

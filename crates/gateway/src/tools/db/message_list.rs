@@ -1,6 +1,7 @@
 //! `db.message.list`
 
 use cynode_domain::policy::ToolScope;
+use cynode_execution::tasks::ListedProfiles;
 use cynode_wire::tool_calls::{DbMessageList, ToolCall as _};
 use serde_json::Value;
 
@@ -30,6 +31,11 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbMessageList) -> Result<Value, ToolFault> {
     // The context stage has checked the ids; a bound caller sees its own task and project only.
     let (project, task) = (context.call_scope.project, context.call_scope.task);
+    let profiles = match task {
+        // The context stage has checked its profile too.
+        Some(_) => ListedProfiles::All,
+        None => context.listed_profiles(),
+    };
     let (messages, caller) = (&context.services.messages, &context.identity.caller);
-    to_json(messages.list(caller, project, task, arguments.query).await?)
+    to_json(messages.list(caller, project, task, profiles, arguments.query).await?)
 }

@@ -5,7 +5,7 @@ use cynode_wire::schedules::CreateSchedule;
 use cynode_wire::tool_calls::{DbScheduleCreate, ToolCall as _};
 use serde_json::Value;
 
-use super::schedule_scope::is_limited_to_task;
+use super::schedule_scope::{check_project_repository, is_limited_to_task};
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
 use crate::tools::ToolEffect;
@@ -38,6 +38,7 @@ async fn run(context: ToolContext, arguments: DbScheduleCreate) -> Result<Value,
     let project = context.call_scope.project.map(|project| project.to_string());
     let mut request = CreateSchedule { project, ..arguments.schedule };
     if let Some(task) = &mut request.task {
+        check_project_repository(&context, task)?;
         task.profile = context.profile_for_work(task.profile.take()).await?;
     }
     to_json(context.services.schedules.create(&context.identity.caller, request).await?)

@@ -37,5 +37,6 @@ async fn run(context: ToolContext, arguments: DbScheduleList) -> Result<Value, T
     let PageQuery { limit, cursor } = arguments.page;
     let project = context.call_scope.project.map(|project| project.to_string());
     let query = ScheduleQuery { limit, cursor, project };
-    to_json(context.services.schedules.list(&context.identity.caller, &query).await?)
+    let (schedules, caller) = (&context.services.schedules, &context.identity.caller);
+    to_json(schedules.list_in(caller, &query, context.listed_profiles()).await?)
 }

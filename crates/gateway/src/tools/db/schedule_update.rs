@@ -4,7 +4,7 @@ use cynode_domain::policy::ToolScope;
 use cynode_wire::tool_calls::{DbScheduleUpdate, ToolCall as _};
 use serde_json::Value;
 
-use super::schedule_scope::load_reachable_schedule;
+use super::schedule_scope::{check_project_repository, load_reachable_schedule};
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
 use crate::tools::ToolEffect;
@@ -31,6 +31,9 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: DbScheduleUpdate) -> Result<Value, ToolFault> {
     let DbScheduleUpdate { schedule_id, mut update } = arguments;
     load_reachable_schedule(&context, schedule_id).await?;
+    if let Some(task) = &update.task {
+        check_project_repository(&context, task)?;
+    }
     let is_bound = context.identity.project.is_some();
     if let Some(task) = update.task.as_mut().filter(|task| is_bound || task.profile.is_some()) {
         task.profile = context.profile_for_work(task.profile.take()).await?;
