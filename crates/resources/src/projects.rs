@@ -1,5 +1,6 @@
 //! Projects: containers for tasks, with one default project per user.
 
+mod active;
 mod repository;
 mod validate;
 
@@ -14,6 +15,7 @@ use cynode_wire::projects::{
     CreateProject, MAX_DESCRIPTION_BYTES, MAX_NAME_CHARS, ProjectView, UpdateProject,
 };
 
+pub use self::active::require_active;
 use self::repository::RepositoryChange;
 pub use self::repository::find_task_repository;
 use crate::groups::{self, GroupError};

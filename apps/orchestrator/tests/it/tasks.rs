@@ -143,7 +143,8 @@ pub(crate) async fn an_inactive_project_takes_no_tasks(harness: OrchestratorHarn
     assert!(!admin.project_update("attic", &close).await.unwrap().is_active);
 
     let problem = refused(admin.task_create(&in_attic).await, 400);
-    assert_eq!(problem.detail, "project \"attic\" takes no new tasks");
+    let next = "activate it first with `cynork project update attic --active true`";
+    assert_eq!(problem.detail, format!("project \"attic\" takes no new tasks: {next}"));
 }
 
 pub(crate) async fn attachments_are_stored_and_downloaded(harness: OrchestratorHarness) {

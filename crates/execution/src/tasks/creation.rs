@@ -29,7 +29,7 @@ use crate::artifacts::{NewFile, StorageLimits};
 use cynode_resources::Caller;
 use cynode_resources::allowed_images::AllowedImages;
 use cynode_resources::secrets::RedactSecrets as _;
-use cynode_resources::{profiles, projects, projects::ProjectError};
+use cynode_resources::{profiles, projects};
 
 /// How many characters of a request become the default name.
 const NAME_CHARS: usize = 40;
@@ -173,10 +173,7 @@ impl TaskCreation {
                 projects::load_or_create_default_project(tx, self.caller.user, self.now).await?
             }
         };
-        if !project.is_active {
-            let fault = format!("project \"{}\" takes no new tasks", project.slug);
-            return Err(ProjectError::Invalid(vec![fault]).into());
-        }
+        projects::require_active(&project)?;
         let request = &self.request;
         let profile_id = self.resolve_profile(tx, project.id).await?;
         Ok(NewTask {

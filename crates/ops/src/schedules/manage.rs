@@ -257,10 +257,7 @@ async fn resolve_or_create_project(
     if project.owner != caller.user {
         return Err(ProjectError::NotFound(name_or_id.excerpt()).into());
     }
-    if !project.is_active {
-        let fault = format!("project \"{}\" takes no new tasks", project.slug);
-        return Err(ProjectError::Invalid(vec![fault]).into());
-    }
+    projects::require_active(&project)?;
     Ok(project.id)
 }
 

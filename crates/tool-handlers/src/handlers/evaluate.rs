@@ -7,6 +7,8 @@ use crate::{HandlerError, NetworkUse, ToolHandler, pure_handler};
 
 /// The deepest nesting of parentheses, signs and powers.
 const MAX_DEPTH: usize = 64;
+/// The functions. `min` and `max` take any number of arguments, the others take one.
+const FUNCTIONS: &[&str] = &["abs", "sqrt", "round", "floor", "ceil", "ln", "log10", "min", "max"];
 
 pub(super) const HANDLER: ToolHandler = ToolHandler {
     name: MathEvaluate::NAME,
@@ -111,7 +113,11 @@ impl ExpressionParser<'_> {
         match name {
             "pi" => return Ok(std::f64::consts::PI),
             "e" => return Ok(std::f64::consts::E),
-            _ => {}
+            known if FUNCTIONS.contains(&known) => {}
+            _ => {
+                let known = FUNCTIONS.join(", ");
+                return Err(self.fault(&format!("unknown function, expected one of {known}")));
+            }
         }
         self.expect(b"(")?;
         let mut values = vec![self.nested(Self::sum)?];
@@ -129,7 +135,7 @@ impl ExpressionParser<'_> {
             ("log10", [value]) => Ok(value.log10()),
             ("min", values) => Ok(values.iter().copied().fold(f64::INFINITY, f64::min)),
             ("max", values) => Ok(values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-            _ => Err(self.fault("unknown function, or wrong number of arguments")),
+            _ => Err(self.fault("wrong number of arguments")),
         }
     }
 
@@ -228,6 +234,18 @@ mod tests {
         assert!(evaluate("1 + x").unwrap_err().to_string().contains("position"));
         assert!(evaluate(&"(".repeat(5_000)).is_err());
         assert!(evaluate(&"-".repeat(5_000)).is_err());
+    }
+
+    #[test]
+    fn an_unknown_function_is_answered_with_the_known_ones() {
+        let fault = evaluate("system(1)").unwrap_err().to_string();
+
+        for name in FUNCTIONS {
+            assert!(fault.contains(name) && HANDLER.description.contains(name), "{name}: {fault}");
+            assert!(evaluate(&format!("{name}(1)")).is_ok(), "{name}");
+        }
+        let fault = evaluate("sqrt(1, 2)").unwrap_err().to_string();
+        assert!(fault.contains("wrong number of arguments"), "{fault}");
     }
 
     #[tokio::test]
