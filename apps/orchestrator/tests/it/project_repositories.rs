@@ -97,6 +97,23 @@ pub(crate) async fn a_repeated_request_returns_its_task_after_the_repository_of_
     assert_eq!((again.id, again.repository), (first.id, first.repository));
 }
 
+pub(crate) async fn a_key_of_a_task_without_a_repository_is_not_that_of_one_on_its_project(
+    harness: OrchestratorHarness,
+) {
+    let ada = harness.user("ada").await;
+    shop(&ada).await;
+    let create = async |fields: Value| ada.task_create(&task_request(fields)).await;
+    let plain = json!({ "project": "shop", "idempotency_key": "k" });
+    let first = create(plain.clone()).await.unwrap();
+    let mut of_project = plain.clone();
+    of_project["project_repository"] = json!({});
+
+    let problem = refused(create(of_project).await, 409);
+
+    assert!(problem.detail.contains("was used for another request"), "{problem:?}");
+    assert_eq!(create(plain).await.unwrap().id, first.id);
+}
+
 pub(crate) async fn members_of_a_shared_project_use_its_repository_and_do_not_change_it(
     harness: OrchestratorHarness,
 ) {

@@ -11,6 +11,7 @@ on_both_engines! {
     project_repositories {
         tasks_and_requests_use_the_repository_of_their_project,
         a_repeated_request_returns_its_task_after_the_repository_of_the_project_changed,
+        a_key_of_a_task_without_a_repository_is_not_that_of_one_on_its_project,
         members_of_a_shared_project_use_its_repository_and_do_not_change_it,
         a_job_leases_the_credential_that_its_project_names_and_no_other_one,
         tools_use_the_repository_of_a_project,

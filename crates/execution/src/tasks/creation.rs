@@ -286,15 +286,16 @@ pub(super) async fn load_by_idempotency_key(
 }
 
 /// Hashes a request without its idempotency key. Absent and empty values are equal, so that a field added in a later
-/// version does not change the hash.
+/// version does not change the hash; except `project_repository`, which selects the repository of the project if it is
+/// empty.
 fn request_hash(request: &CreateTask) -> String {
     let mut fields = serde_json::to_value(request).unwrap_or_default();
     if let Some(fields) = fields.as_object_mut() {
         fields.remove("idempotency_key");
-        fields.retain(|_, value| match value {
+        fields.retain(|name, value| match value {
             Value::Null | Value::Bool(false) => false,
             Value::Array(items) => !items.is_empty(),
-            Value::Object(fields) => !fields.is_empty(),
+            Value::Object(fields) => !fields.is_empty() || name == "project_repository",
             Value::String(text) => !text.is_empty(),
             Value::Bool(true) | Value::Number(_) => true,
         });
@@ -359,6 +360,17 @@ mod tests {
 
         let name = derive_task_name(&request);
         assert!(name.as_str().starts_with("mysql") && !name.as_str().contains("hunter"), "{name}");
+    }
+
+    #[test]
+    fn empty_values_are_absent_ones_to_a_hash_and_the_repository_of_a_project_is_not() {
+        let hash = |json| request_hash(&request(json));
+        let plain = hash(serde_json::json!({ "prompt": "mend it" }));
+        let empty = serde_json::json!({ "prompt": "mend it", "depends_on": [], "node_labels": {} });
+        let of_project = serde_json::json!({ "prompt": "mend it", "project_repository": {} });
+
+        assert_eq!(hash(empty), plain);
+        assert_ne!(hash(of_project), plain);
     }
 
     #[test]
