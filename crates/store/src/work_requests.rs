@@ -237,14 +237,16 @@ impl Tx {
     }
 
     /// Releases a claim. The request is advanced again after `due_ms` milliseconds; if absent, when a child task ends or a
-    /// person acts. One that was notified meanwhile is advanced at once. Returns false if the claim is lost.
+    /// person acts. One that was notified meanwhile is advanced at once, unless its step failed and a delay is given: the
+    /// delay is kept, and the request reads what it was notified of when it is over. Returns false if the claim is lost.
     pub async fn request_release(
         &mut self,
         claim: RequestClaim,
         due_ms: Option<i64>,
     ) -> Result<bool, Error> {
         let sql = "UPDATE work_requests SET claimed_until = NULL, is_woken = FALSE, due_at =
-                       CASE WHEN is_woken THEN cynode_now()
+                       CASE WHEN is_woken AND (failures = 0 OR $3 /*pg ::bigint */ IS NULL)
+                            THEN cynode_now()
                             WHEN $3 /*pg ::bigint */ IS NULL THEN NULL ELSE cynode_after($3) END
                    WHERE task_id = $1 AND epoch = $2";
         Ok(self.execute(sql, params![claim.task, claim.epoch, due_ms]).await? == 1)
@@ -267,10 +269,12 @@ impl Tx {
     }
 
     /// Makes a request due now, after a hint from outside. A process that has claimed it is not interrupted; the request is
-    /// due again when the claim is released.
+    /// due again when the claim is released. A request whose step failed keeps its due time: hints shorten neither its
+    /// backoff nor a time that a forge named.
     pub async fn request_notify(&mut self, task: TaskId) -> Result<(), Error> {
-        let sql =
-            "UPDATE work_requests SET due_at = cynode_now(), is_woken = claimed_until IS NOT NULL
+        let sql = "UPDATE work_requests SET is_woken = claimed_until IS NOT NULL, due_at =
+                       CASE WHEN failures > 0 AND due_at IS NOT NULL THEN due_at
+                            ELSE cynode_now() END
                    WHERE task_id = $1 AND phase <> 'ended'";
         self.execute(sql, params![task]).await.map(drop)
     }

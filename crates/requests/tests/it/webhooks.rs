@@ -13,7 +13,7 @@ use cynode_wire::forges::{ForgeView, SetForge};
 use cynode_wire::requests::{RequestQuery, RequestView};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::forges::{PATH, forge_body, set_forge_to, start_forge};
+use crate::forges::{BRANCH, PATH, allow, forge_body, set_forge_to, start_forge, until_pushed_to};
 use crate::world::RequestFixture;
 
 const SECRET: &str = "a-secret-of-sixteen-bytes-or-more";
@@ -28,8 +28,12 @@ async fn set_intake(world: &RequestFixture, server: &ScriptedForge) -> ForgeView
 }
 
 fn opened(server: &ScriptedForge, number: u64) -> (HeaderMap, Vec<u8>) {
-    let event = ScriptedForgeEvent::IssueOpened { repository: PATH.to_owned(), number };
-    let delivery = server.delivery(&event, SECRET);
+    deliver(server, &ScriptedForgeEvent::IssueOpened { repository: PATH.to_owned(), number })
+}
+
+/// The headers and the body of a delivery.
+fn deliver(server: &ScriptedForge, event: &ScriptedForgeEvent) -> (HeaderMap, Vec<u8>) {
+    let delivery = server.delivery(event, SECRET);
     let header = |(name, value): &(String, String)| {
         (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap())
     };
@@ -106,4 +110,36 @@ async fn an_issue_is_read_without_its_comments() {
 
     assert_eq!(outcome, WebhookOutcome::Accepted);
     assert_eq!(server.requests().len() - before, 2, "who sent it, and the issue");
+}
+
+#[tokio::test]
+async fn deliveries_do_not_shorten_the_time_that_a_forge_asks_to_wait() {
+    for world in [RequestFixture::sqlite().await, RequestFixture::postgres().await] {
+        let server = start_forge(ScriptedForgeApi::Github);
+        let forge = set_intake(&world, &server).await;
+        allow(&world, &forge).await;
+        let view = until_pushed_to(&world, BRANCH).await;
+        let number = world.get(&view).await.delivery.unwrap().pull_request_number.unwrap();
+        let limit = FaultKind::RateLimit { retry_after_s: 600 };
+        server.fail(ScriptedFault::always("GET", "/pulls", limit));
+        world.wake(view.id).await;
+        let before = server.requests().len();
+
+        let repository = || PATH.to_owned();
+        for event in [
+            ScriptedForgeEvent::PullOpened { repository: repository(), number },
+            ScriptedForgeEvent::PullPushed { repository: repository(), number },
+        ] {
+            let (headers, body) = deliver(&server, &event);
+            let received = world.requests.receive_webhook(forge.id, &headers, &body).await;
+            assert_eq!(received.unwrap(), WebhookOutcome::Accepted);
+            world.advance().await;
+        }
+
+        assert_eq!(server.requests().len(), before, "the forge is left alone");
+        let id = view.id;
+        let read = world.store.read(move |tx| Box::pin(async move { tx.request_get(id).await }));
+        let read: Result<_, cynode_store::Error> = read.await;
+        assert_eq!(read.unwrap().unwrap().failures, 1);
+    }
 }

@@ -46,5 +46,6 @@ pub(crate) mod traces;
 pub(crate) mod users;
 pub(crate) mod verdicts;
 pub(crate) mod work;
+pub(crate) mod work_requests;
 pub(crate) mod workflow;
 pub(crate) mod writes;

@@ -418,6 +418,10 @@ conformance_tests! {
         a_task_has_one_plan_of_work,
         a_closed_work_unit_never_changes,
     }
+    work_requests {
+        a_hint_shortens_no_delay_after_a_failure,
+        a_hint_is_kept_where_no_delay_follows,
+    }
     writes {
         an_operation_that_fails_halfway_leaves_nothing,
         a_callers_own_refusal_comes_back_as_it_is,
