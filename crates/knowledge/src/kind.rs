@@ -1,6 +1,7 @@
 //! What a document is, by its path; and which paths are accepted.
 
 use cynode_domain::knowledge::{DocumentKind, MAX_PATH_BYTES};
+use cynode_domain::visible_text::is_shown;
 
 const CODE: &[&str] = &[
     "bash", "c", "cc", "clj", "cpp", "cs", "css", "dart", "ex", "exs", "go", "graphql", "h", "hpp",
@@ -38,9 +39,12 @@ pub enum PathError {
         "the path must be relative, without `.`, `..`, empty parts, `\\` and control characters"
     )]
     Shape,
+    #[error("the path has invisible characters, such as marks of direction: rename the file")]
+    Invisible,
 }
 
-/// Checks the path of a document: a name with `/` that leads out of no folder.
+/// Checks the path of a document: a name with `/` that leads out of no folder. Prompts cite it, so every character must be
+/// shown to people too.
 pub fn check_path(path: &str) -> Result<(), PathError> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES {
         return Err(PathError::Length);
@@ -48,6 +52,9 @@ pub fn check_path(path: &str) -> Result<(), PathError> {
     let is_bad = |part: &str| matches!(part, "" | "." | "..");
     if path.contains('\\') || path.chars().any(char::is_control) || path.split('/').any(is_bad) {
         return Err(PathError::Shape);
+    }
+    if !path.chars().all(is_shown) {
+        return Err(PathError::Invisible);
     }
     Ok(())
 }
@@ -88,6 +95,9 @@ mod tests {
             ["/etc/passwd", "../x", "a/../x", "a//b", "a/", "./a", "a\\..\\b", "a\nb", "a\0"]
         {
             assert_eq!(check_path(path), Err(PathError::Shape), "{path:?}");
+        }
+        for path in ["a\u{e0041}.md", "docs/\u{202e}dm.a", "a\u{200b}b"] {
+            assert_eq!(check_path(path), Err(PathError::Invisible), "{path:?}");
         }
         assert_eq!(check_path(""), Err(PathError::Length));
         assert_eq!(check_path(&"x".repeat(MAX_PATH_BYTES + 1)), Err(PathError::Length));

@@ -9,6 +9,7 @@ use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::{ProfileId, ProjectId};
 use cynode_domain::project_memory::MemoryAuthorKind;
 use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField};
+use cynode_domain::visible_text::is_shown;
 use cynode_knowledge::snippet::citation;
 use cynode_resources::PageError;
 use cynode_resources::paging::PageRequest;
@@ -300,6 +301,7 @@ fn own_source(
     }
 }
 
+/// What is wrong with the name of a source. Prompts cite it, so every character must be shown to people too.
 fn source_faults(source: &str) -> Vec<String> {
     let mut faults = vec![];
     if !(1..=MAX_SOURCE_CHARS).contains(&source.trim().chars().count()) {
@@ -309,6 +311,10 @@ fn source_faults(source: &str) -> Vec<String> {
         faults.push(
             "source must be one line without control characters and surrounding spaces".to_owned(),
         );
+    }
+    if !source.chars().all(|letter| is_shown(letter) || letter.is_control()) {
+        let fault = "source has invisible characters, such as marks of direction: type it again";
+        faults.push(fault.to_owned());
     }
     faults
 }

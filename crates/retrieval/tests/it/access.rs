@@ -207,7 +207,7 @@ async fn pages_follow_each_other_and_wrong_input_is_named(world: KnowledgeWorld)
         class(knowledge.delete(person(&world, None), all, false).await),
         ErrorClass::Invalid
     );
-    for source in ["", " x", "a\nb", &"x".repeat(201)] {
+    for source in ["", " x", "a\nb", "a\u{e0041}", "\u{202e}scod", &"x".repeat(201)] {
         let one = vec![document("a.md", "text")];
         let refused = knowledge.ingest(person(&world, None), source, one).await;
         assert_eq!(class(refused), ErrorClass::Invalid, "{source:?}");
