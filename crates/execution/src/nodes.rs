@@ -41,7 +41,7 @@ pub use placement::PURPOSE as PLACEMENT;
 pub use report::close_job;
 
 use cynode_resources::agents::signs::AgentSigns;
-use cynode_resources::{PageError, Signals};
+use cynode_resources::{PageError, RepositoryDenied, Signals};
 
 /// A node that has not polled for this long gets no more jobs.
 pub const NODE_TIMEOUT_MS: i64 = 40_000;
@@ -91,6 +91,9 @@ pub enum NodeError {
     /// The process does not hold the job, or the job has ended.
     #[error("this process of the node does not hold job {0}, or the job has ended")]
     JobNotHeld(JobId),
+    /// The rules do not allow what the job would do with its repository.
+    #[error(transparent)]
+    RepositoryDenied(#[from] RepositoryDenied),
     /// The status transition is not allowed.
     #[error(transparent)]
     IllegalTransition(#[from] cynode_domain::status::IllegalTransition),
@@ -112,7 +115,9 @@ impl Classified for NodeError {
             Self::NotFound(_) | Self::NoSuchJoinToken => {
                 Classification::new(ErrorClass::NotFound, self)
             }
-            Self::NotAdmin => Classification::new(ErrorClass::Forbidden, self),
+            Self::NotAdmin | Self::RepositoryDenied(_) => {
+                Classification::new(ErrorClass::Forbidden, self)
+            }
             Self::Invalid(faults) => Classification::invalid(self, faults),
             Self::NameInUse { .. }
             | Self::KeyMismatch(_)

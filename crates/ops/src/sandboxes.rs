@@ -24,8 +24,7 @@ pub(crate) use self::open::job_image;
 pub use self::open::{OpenSandbox, SandboxView};
 use cynode_execution::nodes::JobPlacer;
 use cynode_execution::{tasks::TaskError, tasks::find};
-use cynode_resources::Signals;
-use cynode_resources::{Actor, ActorKind};
+use cynode_resources::{Actor, ActorKind, RepositoryDenied, Signals};
 
 /// Maximum open sandboxes per task.
 const MAX_OPEN: i64 = 8;
@@ -61,6 +60,9 @@ pub enum SandboxError {
     Invalid(String),
     #[error("{0}")]
     File(String),
+    /// The rules do not allow the clone that a command in the workspace may need.
+    #[error(transparent)]
+    RepositoryDenied(#[from] RepositoryDenied),
     #[error(transparent)]
     Task(#[from] TaskError),
     #[error(transparent)]
@@ -78,6 +80,7 @@ impl Classified for SandboxError {
             | Self::OnOtherNode { .. }
             | Self::File(_) => Classification::new(ErrorClass::Conflict, self),
             Self::Invalid(_) => Classification::new(ErrorClass::Invalid, self),
+            Self::RepositoryDenied(_) => Classification::new(ErrorClass::Forbidden, self),
             Self::Task(error) => error.classify(),
             Self::Store(error) => error.classify(),
         }
@@ -97,6 +100,15 @@ impl Sandboxes {
     /// Creates the manager; `placer` selects the node of a task's first job.
     pub fn new(store: Store, clock: SharedClock, signals: Signals, placer: JobPlacer) -> Self {
         Self { store, clock, signals, placer }
+    }
+
+    /// Records a denial in the access log. Called after the transaction that the denial ended, so that the record is not
+    /// rolled back with it.
+    async fn record_denial<T>(&self, created: Result<T, SandboxError>) -> Result<T, SandboxError> {
+        if let Err(SandboxError::RepositoryDenied(denial)) = &created {
+            denial.record(&self.store, self.clock.now()).await?;
+        }
+        created
     }
 }
 

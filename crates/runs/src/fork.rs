@@ -23,7 +23,8 @@ use cynode_resources::Caller;
 use cynode_resources::signals::Topic;
 
 impl RunOperations {
-    /// Creates a task that continues from a row of a run, and returns its run. Idempotent with an idempotency key.
+    /// Creates a task that continues from a row of a run, and returns its run. Idempotent with an idempotency key. Fails if
+    /// the rules do not allow the caller to clone the repository of the task, and records that.
     pub async fn fork(
         &self,
         caller: &Caller,
@@ -45,7 +46,11 @@ impl RunOperations {
                     fork_run(tx, &caller, &locked, request.sequence, copied, limits).await
                 })
             })
-            .await?;
+            .await;
+        if let Err(RunError::Task(TaskError::RepositoryDenied(denial))) = &forked {
+            denial.record(&self.store, self.clock.now()).await?;
+        }
+        let forked = forked?;
         self.signals.send(Topic::Runs);
         Ok(forked)
     }

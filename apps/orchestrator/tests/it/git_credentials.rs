@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::harness::{HarnessResponse, OrchestratorHarness, refused};
 use crate::repositories::RepositoryJob;
+use crate::repository_rules::{add_rule, denials};
 
 const SECRET: &str = "glpat-9x8w7v6u5t";
 
@@ -90,6 +91,25 @@ pub(crate) async fn the_credential_of_another_user_host_or_kind_is_not_leased(
     refused(eve.credential_set(&shared).await, 403);
     harness.admin().credential_set(&shared).await.unwrap();
     assert_eq!(leased(&at).await, Some(("git".to_owned(), "token-of-all".to_owned())));
+}
+
+pub(crate) async fn nothing_is_leased_for_a_repository_that_is_denied_meanwhile(
+    harness: OrchestratorHarness,
+) {
+    let (admin, ada) = (harness.admin(), harness.user("ada").await);
+    set(&ada, "git:example.com", "ada:hers").await;
+    let at = RepositoryJob::take(&harness, &ada, json!({})).await;
+    let hers = Some(("ada".to_owned(), "hers".to_owned()));
+    assert_eq!(leased(&at).await, hers);
+
+    let rule = add_rule(&admin, "deny", "git.clone", "example.com/*").await;
+    let problem = refused(at.node.client.node_lease_git_credential(at.job).await, 403);
+
+    let why = format!("rule {} denies git.clone in example.com/app", rule.id);
+    assert!(problem.detail.contains(&why), "{problem:?}");
+    assert_eq!(denials(&admin).await.len(), 1);
+    admin.rule_remove(rule.id).await.unwrap();
+    assert_eq!(leased(&at).await, hers);
 }
 
 pub(crate) async fn credentials_of_git_hosts_are_validated(harness: OrchestratorHarness) {

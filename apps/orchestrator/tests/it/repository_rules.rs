@@ -1,19 +1,28 @@
 //! Access rules about repositories: clones and pushes over every interface.
 
 use cynode_client::Client;
+use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::policy::AgentType;
 use cynode_wire::changes::ChangeQuery;
 use cynode_wire::git::{BUNDLE_FILE, CHANGES_FILE, PATCH_FILE, PushTask};
 use cynode_wire::page::PageQuery;
 use cynode_wire::requests::SubmitRequest;
 use cynode_wire::rules::RuleView;
+use cynode_wire::runs::ForkRun;
 use serde_json::{Value, json};
 
 use crate::harness::{OrchestratorHarness, eventually, refused};
 use crate::mcp::Mcp;
-use crate::repositories::{RepositoryJob, on_repository};
+use crate::repositories::{RepositoryJob, able_node, on_repository};
+use crate::runs::{fail, through_a_step};
+use crate::sandboxes::work;
 
-async fn add_rule(admin: &Client, effect: &str, action: &str, resource: &str) -> RuleView {
+pub(crate) async fn add_rule(
+    admin: &Client,
+    effect: &str,
+    action: &str,
+    resource: &str,
+) -> RuleView {
     let rule = json!({
         "subject_type": "system", "effect": effect, "action": action,
         "resource_type": "git.repository", "resource_pattern": resource,
@@ -37,7 +46,7 @@ async fn changed(harness: &OrchestratorHarness, user: &Client) -> RepositoryJob 
 }
 
 /// The denials in the access log, the newest first: action, resource and reason.
-async fn denials(admin: &Client) -> Vec<(String, String, String)> {
+pub(crate) async fn denials(admin: &Client) -> Vec<(String, String, String)> {
     let query = ChangeQuery::for_resource_type("git.repository", PageQuery::default());
     let page = admin.access_changes(&query).await.unwrap();
     let rows: Vec<Value> = page.items.iter().map(|item| json!(item)).collect();
@@ -139,4 +148,72 @@ pub(crate) async fn without_the_default_rules_repositories_need_one(harness: Orc
     assert!(problem.detail.contains(next), "{problem:?}");
     add_rule(&admin, "allow", "git.clone", "example.com/app").await;
     admin.task_create(&on_repository(json!({}))).await.unwrap();
+}
+
+/// Why an agent gets no sandbox on a task, which has no job.
+async fn refused_sandbox(harness: &OrchestratorHarness, manager: &Mcp, task: TaskId) -> String {
+    let answer = manager.answer("sandbox.create", json!({ "task_id": task })).await;
+    let jobs = harness.admin().task_result(&task.to_string()).await.unwrap().jobs;
+    assert!(jobs.is_empty(), "{answer}: {jobs:?}");
+    answer.to_string()
+}
+
+pub(crate) async fn a_clone_that_is_denied_after_its_task_was_created_is_made_by_no_sandbox_and_no_fork(
+    harness: OrchestratorHarness,
+) {
+    let (admin, runner) = (harness.admin(), harness.runner());
+    let manager = Mcp::agent(&harness, AgentType::Pm).await;
+    admin.task_create(&on_repository(json!({ "task_name": "old" }))).await.unwrap();
+    let lease = runner.claim(0).await.unwrap().lease;
+    through_a_step(&runner, lease, JobId::generate()).await;
+    fail(&runner, lease).await;
+    let fork = async |key: &str| {
+        let key = Some(key.to_owned());
+        let request = ForkRun { sequence: 2, idempotency_key: key, ..ForkRun::default() };
+        admin.run_fork("old", &request).await
+    };
+    let forked = fork("k").await.unwrap().run.task_name;
+    let forked_task = admin.task_get(&forked).await.unwrap().id;
+    let waiting = on_repository(json!({ "task_name": "waiting", "approve_plan": true }));
+    let waiting = admin.task_create(&waiting).await.unwrap().id;
+
+    let rule = add_rule(&admin, "deny", "git.clone", "example.com/*").await;
+
+    let why = format!("rule {} denies git.clone in example.com/app", rule.id);
+    for task in [waiting, forked_task] {
+        let answer = refused_sandbox(&harness, &manager, task).await;
+        assert!(answer.contains(&why), "{answer}");
+    }
+    let problem = refused(fork("another").await, 403);
+    assert!(problem.detail.contains(&why), "{problem:?}");
+    let reason = format!("denied by rule {}", rule.id);
+    let row = ("git.clone".to_owned(), "example.com/app".to_owned(), reason);
+    assert_eq!(denials(&admin).await, vec![row; 3]);
+    let again = fork("k").await.unwrap();
+    assert_eq!(again.run.task_name, forked, "a repeated request returns its task");
+}
+
+pub(crate) async fn a_rule_about_a_task_stops_its_sandboxes_and_no_others(
+    harness: OrchestratorHarness,
+) {
+    let (admin, node) = (harness.admin(), able_node(&harness, "anvil").await);
+    let manager = Mcp::agent(&harness, AgentType::Pm).await;
+    let create = async |name: &str| {
+        let body = on_repository(json!({ "task_name": name }));
+        admin.task_create(&body).await.unwrap().id
+    };
+    let (denied, other) = (create("denied").await, create("other").await);
+    let rule = json!({
+        "subject_type": "task", "subject_id": denied, "effect": "deny", "action": "git.clone",
+        "resource_type": "git.repository", "resource_pattern": "*",
+    });
+    let rule = admin.rule_create(&serde_json::from_value(rule).unwrap()).await.unwrap();
+
+    let answer = refused_sandbox(&harness, &manager, denied).await;
+    let open = manager.call("sandbox.create", json!({ "task_id": other }));
+    let (opened, job) = tokio::join!(open, work(&node));
+
+    assert!(answer.contains(&format!("rule {} denies git.clone", rule.id)), "{answer}");
+    assert_eq!((&opened["status"], job.task_id), (&json!("ready"), other), "{opened:#}");
+    assert_eq!(denials(&admin).await.len(), 1);
 }

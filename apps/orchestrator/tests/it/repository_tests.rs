@@ -20,6 +20,8 @@ on_both_engines! {
         a_rule_allows_clone_and_denies_push_on_one_host,
         a_denied_clone_creates_no_task_and_no_request_and_starts_no_job,
         without_the_default_rules_repositories_need_one,
+        a_clone_that_is_denied_after_its_task_was_created_is_made_by_no_sandbox_and_no_fork,
+        a_rule_about_a_task_stops_its_sandboxes_and_no_others,
     }
     builds_on {
         a_task_builds_on_the_newest_changes_and_its_node_gets_those_commits_only,
@@ -33,6 +35,7 @@ on_both_engines! {
     git_credentials {
         a_node_leases_the_credential_for_the_host_of_a_job_that_it_holds_and_no_other,
         the_credential_of_another_user_host_or_kind_is_not_leased,
+        nothing_is_leased_for_a_repository_that_is_denied_meanwhile,
         credentials_of_git_hosts_are_validated,
     }
     pushes {

@@ -9,7 +9,7 @@ use crate::harness::{OrchestratorHarness, create_commands_task};
 use crate::mcp::{Mcp, issue};
 
 /// Ends the next job that this node is given.
-async fn work(node: &HarnessNode) -> cynode_wire::nodes::Assignment {
+pub(crate) async fn work(node: &HarnessNode) -> cynode_wire::nodes::Assignment {
     let mut news = node.poll_for(&[], 30_000).await;
     let given = news.assignments.remove(0);
     node.poll(&[given.job_id]).await;

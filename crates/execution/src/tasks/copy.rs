@@ -3,14 +3,15 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name::Slug;
+use cynode_domain::policy::repository_access::RepositoryAction;
 use cynode_store::{NewTask, Task, Tx};
 use sha2::{Digest, Sha256};
 
 use super::TaskError;
 use super::creation::{default_branch, load_by_idempotency_key};
 use super::validation::{validate_idempotency_key, validate_task_name};
-use cynode_resources::Caller;
-use cynode_resources::projects::ProjectError;
+use cynode_resources::projects;
+use cynode_resources::{Caller, RepositoryCheck};
 
 /// Concurrent copies race for the next free number of a name; the loser retries.
 const NAME_TRIES: usize = 200;
@@ -26,6 +27,8 @@ pub struct TaskCopyRequest {
 
 /// Inserts a copy of a task for the caller, without its dependencies, or returns the copy that was made earlier
 /// with the same key. It works on the same repository, on a branch of its own. The flag is true if the copy is new.
+///
+/// A denial of the repository is recorded by the caller, after the transaction that it ends.
 pub async fn copy_task(
     tx: &mut Tx,
     caller: &Caller,
@@ -68,6 +71,8 @@ pub async fn copy_task(
             repository.branch = default_branch(&task.name);
         }
         if tx.task_insert(&task).await? {
+            // Not earlier: a repeated request returns its copy, whatever the rules are now.
+            require_clone(tx, &task).await?;
             if copied.key.is_some() {
                 tx.task_set_request_hash(task.id, &hash).await?;
             }
@@ -110,10 +115,25 @@ async fn require_profile(tx: &mut Tx, of: &Task) -> Result<(), TaskError> {
 /// Rejects a copy into an inactive project.
 async fn require_active_project(tx: &mut Tx, of: &Task) -> Result<(), TaskError> {
     match tx.project_get(of.spec.project).await? {
-        Some(project) if !project.is_active => {
-            let fault = format!("project \"{}\" takes no new tasks", project.slug);
-            Err(ProjectError::Invalid(vec![fault]).into())
-        }
-        _ => Ok(()),
+        Some(project) => Ok(projects::require_active(&project)?),
+        None => Ok(()),
+    }
+}
+
+/// Rejects a copy whose repository its creator may not have cloned: the original may be another user's, and the rules may
+/// have changed since it was created.
+async fn require_clone(tx: &mut Tx, copy: &NewTask) -> Result<(), TaskError> {
+    let Some(repository) = &copy.options.repository else { return Ok(()) };
+    let check = RepositoryCheck {
+        action: RepositoryAction::Clone,
+        url: repository.url.clone(),
+        user: copy.created_by,
+        project: Some(copy.project),
+        // A denied copy does not exist.
+        task: None,
+    };
+    match check.find_denial(tx).await? {
+        Some(denial) => Err(denial.into()),
+        None => Ok(()),
     }
 }

@@ -6,7 +6,6 @@ use cynode_domain::agent_profile::AgentSelection;
 use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
-use cynode_domain::policy::repository_access::RepositoryAction;
 use cynode_runtime::failpoint;
 use cynode_store::{Task, Tx};
 use cynode_wire::agent_profiles::AgentAssignment;
@@ -15,10 +14,9 @@ use cynode_wire::workflow::{AwaitJob, DispatchStep, DispatchedView};
 use tokio::time::Instant;
 
 use super::check::CHECK_FACTOR;
-use super::job_creation::{CreatedJob, EXEC_STEP, NewJobSpec, create_job};
+use super::job_creation::{CreatedJob, EXEC_STEP, NewJobSpec, create_job, find_repository_denial};
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, check_lease, job_view, load_task};
 use crate::nodes::{AssignmentPass, assign_agent, describe_deleted_profile};
-use cynode_resources::RepositoryCheck;
 use cynode_resources::signals::Topic;
 
 impl WorkflowService {
@@ -113,17 +111,8 @@ async fn check_repository(
     task: &Task,
     (run, step_index, attempt): (RunId, u32, u32),
 ) -> Result<(), WorkflowError> {
-    let options = &task.spec.options;
-    let Some(repository) = &options.repository else { return Ok(()) };
-    let action = options.push.as_ref().map_or(RepositoryAction::Clone, |_| RepositoryAction::Push);
-    let check = RepositoryCheck {
-        action,
-        url: repository.url.clone(),
-        user: task.spec.created_by,
-        project: Some(task.spec.project),
-        task: Some(task.spec.id),
-    };
-    let Some(denial) = check.find_denial(tx).await? else { return Ok(()) };
+    let denial = find_repository_denial(tx, task, (step_index, attempt)).await?;
+    let Some(denial) = denial else { return Ok(()) };
     // A repeated request returns the job that was created before.
     if has_job(tx, run, step_index, attempt).await? { Ok(()) } else { Err(denial.into()) }
 }

@@ -3,10 +3,11 @@
 use cynode_domain::agent::InvalidRole;
 use cynode_domain::ids::{JobId, NodeId, RunId};
 use cynode_domain::job::{Action, Limits};
+use cynode_domain::policy::repository_access::RepositoryAction;
 use cynode_domain::profile::ProfileSpec;
 use cynode_domain::task_options::TaskOptions;
 use cynode_domain::work::UnitKind;
-use cynode_resources::profiles;
+use cynode_resources::{RepositoryCheck, RepositoryDenied, profiles};
 use cynode_store::{KeepExecs, NewEvent, NewJob, Task, Tx};
 use cynode_wire::agent_profiles::AgentAssignment;
 use cynode_wire::git::RepositoryAssignment;
@@ -156,6 +157,29 @@ fn assign_repository(options: &TaskOptions) -> Option<RepositoryAssignment> {
         mark_conflicts: options.mark_conflicts,
         commit_subject: repository.commit_subject.clone(),
     })
+}
+
+/// The denial of what a job of a task does with its repository, by the rules as they are now; `None` if they allow it, or if
+/// the task has no repository. Only attempts at steps push: a check or a command in the workspace of a push clones.
+///
+/// Code that creates a job, or leases a credential to one, checks this first and records the denial: rules may have changed
+/// since the task was created, and a rule about the task itself cannot exist before it.
+pub async fn find_repository_denial(
+    tx: &mut Tx,
+    task: &Task,
+    (step_index, attempt): (u32, u32),
+) -> Result<Option<RepositoryDenied>, cynode_store::Error> {
+    let options = &task.spec.options;
+    let Some(repository) = &options.repository else { return Ok(None) };
+    let is_push = options.push.is_some() && is_attempt(step_index, attempt);
+    let check = RepositoryCheck {
+        action: if is_push { RepositoryAction::Push } else { RepositoryAction::Clone },
+        url: repository.url.clone(),
+        user: task.spec.created_by,
+        project: Some(task.spec.project),
+        task: Some(task.spec.id),
+    };
+    check.find_denial(tx).await
 }
 
 /// Whether a job is an attempt at a step, neither a check nor a command in the workspace.

@@ -22,6 +22,7 @@ use cynode_execution::{workflow::MAX_WAIT_MS, workflow::job_view};
 use cynode_execution::{
     workflow::job_creation, workflow::job_creation::CreatedJob, workflow::job_creation::EXEC_STEP,
     workflow::job_creation::NewJobSpec, workflow::job_creation::create_job,
+    workflow::job_creation::find_repository_denial,
 };
 use cynode_resources::Actor;
 use cynode_resources::signals::Topic;
@@ -132,7 +133,8 @@ impl Sandboxes {
                     Ok(made)
                 })
             })
-            .await?;
+            .await;
+        let made = self.record_denial(made).await?;
         self.placer.ask(made.awaiting_placement);
         self.signals.send(Topic::Jobs);
         Ok(made.id)
@@ -172,7 +174,8 @@ async fn reject_other_command(
     Ok(())
 }
 
-/// Creates the next job in the workspace of a run.
+/// Creates the next job in the workspace of a run. Its node clones the repository of the task first, if the workspace has no
+/// checkout yet, so the rules must allow a clone now.
 pub(super) async fn create_workspace_job(
     tx: &mut Tx,
     task: &Task,
@@ -181,6 +184,10 @@ pub(super) async fn create_workspace_job(
     placing: AssignmentPass,
 ) -> Result<CreatedJob, SandboxError> {
     let counts = tx.exec_counts(run, EXEC_STEP).await?;
+    let attempt = counts.highest + 1;
+    if let Some(denial) = find_repository_denial(tx, task, (EXEC_STEP, attempt)).await? {
+        return Err(denial.into());
+    }
     if counts.open >= MAX_RUNNING {
         let fault = format!("{MAX_RUNNING} commands of the task are running: wait for one to end");
         return Err(SandboxError::TooMany(fault));
@@ -203,7 +210,7 @@ pub(super) async fn create_workspace_job(
         image: command.image,
         run,
         step_index: EXEC_STEP,
-        attempt: counts.highest + 1,
+        attempt,
         action: command.action,
         limits,
         node: command.node,

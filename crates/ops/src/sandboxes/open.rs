@@ -54,7 +54,7 @@ impl Sandboxes {
         let (task, is_new) = (request.task, request.job.is_none());
         let (caller, kind) = (by.caller.clone(), by.kind);
         let (now, placing) = (self.clock.now(), self.placer.assignment_pass());
-        let (id, awaiting_placement) = self
+        let opened = self
             .store
             .write(move |tx| {
                 Box::pin(async move {
@@ -62,7 +62,8 @@ impl Sandboxes {
                     insert_sandbox(tx, by, request, now, placing).await
                 })
             })
-            .await?;
+            .await;
+        let (id, awaiting_placement) = self.record_denial(opened).await?;
         self.placer.ask(awaiting_placement);
         self.signals.send(Topic::Jobs);
         if is_new {
