@@ -32,6 +32,9 @@ const MAX_ACTIONS: usize = 200;
 /// The delay between repetitions of a failing action.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), cap: Duration::from_mins(1) };
 
+/// How often a request looks whether a node has ended a job.
+const JOB_END_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The longest delay that a forge can ask for.
 const MAX_DELAY: Duration = Duration::from_hours(1);
 
@@ -230,6 +233,9 @@ impl RequestDriver {
             let action = next_action(&snapshot);
             if action == NextAction::Wait {
                 return Ok(None);
+            }
+            if action == NextAction::AwaitJobEnd {
+                return Ok(Some(JOB_END_INTERVAL));
             }
             tracing::debug!(task.id = %claim.task, ?action, "request advances");
             if action == NextAction::FollowPullRequest && !claimed.is_in_review {

@@ -8,6 +8,7 @@ use cynode_domain::work::UnitKind;
 use crate::snapshot::{
     CONTEXT, INTEGRATE, MERGE, PUSH, REVISE, RequestSnapshot, is_done, is_passed,
 };
+use crate::steps::sources::is_source_kind;
 
 /// The next action of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) enum NextAction {
     AskStuck { reason: String },
     /// Wait for a child task.
     Wait,
+    /// Wait until a node has ended the job of a stopped attempt. Nothing wakes the request then.
+    AwaitJobEnd,
 }
 
 /// Decides the next action.
@@ -58,6 +61,8 @@ pub(crate) fn next_action(snapshot: &RequestSnapshot) -> NextAction {
         RequestPhase::Working if is_revising(snapshot) => {
             if snapshot.is_running(REVISE) {
                 NextAction::Wait
+            } else if snapshot.stopping.contains(REVISE) {
+                NextAction::AwaitJobEnd
             } else {
                 NextAction::StartStep(REVISE)
             }
@@ -114,11 +119,19 @@ fn next_unit(snapshot: &RequestSnapshot) -> NextAction {
             && !snapshot.request.state.taken_over.contains_key(&unit.id)
             && failures(snapshot, &unit.id) < MAX_UNIT_FAILURES
     };
-    let next = (0..board.units().len()).find(|index| is_startable(*index));
+    // Its next attempt goes on from the changes that the node is about to collect.
+    let is_stopping = |index: usize| {
+        let unit = board.unit(index);
+        is_source_kind(unit.kind) && snapshot.stopping.contains(&unit.id)
+    };
+    let startable: Vec<usize> =
+        (0..board.units().len()).filter(|index| is_startable(*index)).collect();
+    let next = startable.iter().copied().find(|index| !is_stopping(*index));
     match next {
         Some(index) if running < limit => {
             NextAction::StartUnit { unit: board.unit(index).id.clone() }
         }
+        None if !startable.is_empty() && running < limit => NextAction::AwaitJobEnd,
         _ if running > 0 || !snapshot.request.state.taken_over.is_empty() => NextAction::Wait,
         _ => {
             let open: Vec<_> = board

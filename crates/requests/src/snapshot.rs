@@ -1,6 +1,8 @@
 //! Everything that the next action of a request depends on.
 
-use chrono::{DateTime, Utc};
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::ids::TaskId;
 use cynode_domain::role_limits::{ROLE_LIMITS_PREFIX, RoleLimits};
 use cynode_domain::status::{RequestPhase, WorkUnitStatus as Status};
@@ -23,6 +25,10 @@ pub(crate) const PUSH: &str = "push";
 /// A bound for the read: more than there are roles.
 const MAX_LIMIT_SETTINGS: u32 = 20;
 
+/// How long a unit waits for the end of the job of its last attempt. The lease of a job on a lost node expires much
+/// earlier; this bounds the wait for a node that reports, but cannot stop the job.
+const MAX_JOB_END_WAIT: TimeDelta = TimeDelta::minutes(10);
+
 /// The unit id of the attempts at comments on the pull request.
 pub(crate) const REVISE: &str = "revise";
 
@@ -36,6 +42,8 @@ pub(crate) struct RequestSnapshot {
     pub(crate) attempts: Vec<AttemptStatus>,
     /// How many units of a role run at once.
     pub(crate) role_limits: RoleLimits,
+    /// The units and steps whose last attempt was ended from outside, while its node still stops its job.
+    pub(crate) stopping: BTreeSet<String>,
 }
 
 impl RequestSnapshot {
@@ -56,7 +64,8 @@ impl RequestSnapshot {
         };
         let attempts = tx.attempt_list(id).await?;
         let role_limits = load_role_limits(tx, request.phase).await?;
-        Ok(Some(Self { request, task, board, attempts, role_limits }))
+        let stopping = load_stopping(tx, request.phase, &attempts, now).await?;
+        Ok(Some(Self { request, task, board, attempts, role_limits, stopping }))
     }
 
     /// The attempts at a unit or a step, oldest first.
@@ -122,6 +131,30 @@ async fn load_role_limits(tx: &mut Tx, phase: RequestPhase) -> Result<RoleLimits
     let settings = tx.setting_list(ROLE_LIMITS_PREFIX, None, MAX_LIMIT_SETTINGS).await?;
     let values = settings.iter().map(|setting| (setting.key.as_str(), &setting.value));
     Ok(RoleLimits::from_settings(values))
+}
+
+/// Loads the units and steps whose last attempt was ended from outside while its job runs. The node collects the changes
+/// of the job before it ends it: an attempt that starts earlier would not have them.
+async fn load_stopping(
+    tx: &mut Tx,
+    phase: RequestPhase,
+    attempts: &[AttemptStatus],
+    now: DateTime<Utc>,
+) -> Result<BTreeSet<String>, RequestError> {
+    let mut stopping = BTreeSet::new();
+    if phase != RequestPhase::Working {
+        return Ok(stopping);
+    }
+    let newest: BTreeMap<&str, &AttemptStatus> =
+        attempts.iter().map(|attempt| (attempt.attempt.unit.as_str(), attempt)).collect();
+    for (unit, attempt) in newest {
+        let ended_at = attempt.attempt.concluded_at;
+        let is_recent = ended_at.is_some_and(|ended_at| now - ended_at < MAX_JOB_END_WAIT);
+        if is_recent && !is_done(attempt) && tx.task_has_open_job(attempt.attempt.child).await? {
+            stopping.insert(unit.to_owned());
+        }
+    }
+    Ok(stopping)
 }
 
 /// Whether an attempt runs. A concluded attempt stays ended, whatever happens to its task.

@@ -60,8 +60,8 @@ impl Step<'_> {
             NextAction::PublishPullRequest => Box::pin(self.publish_pull_request()).await,
             NextAction::Complete => self.complete().await,
             NextAction::AskStuck { reason } => self.ask_stuck(reason).await,
-            // The driver does this itself: reading the forge may change nothing.
-            NextAction::FollowPullRequest | NextAction::Wait => Ok(()),
+            // The driver does these itself: reading the forge may change nothing.
+            NextAction::FollowPullRequest | NextAction::Wait | NextAction::AwaitJobEnd => Ok(()),
         }
     }
 

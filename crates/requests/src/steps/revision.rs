@@ -44,19 +44,17 @@ impl Step<'_> {
         Ok(WorkUnit { id: REVISE.to_owned(), revision_count: 0, revision_feedback: None, ..found })
     }
 
-    /// The delivered result, or what a failed attempt at this round made of it.
+    /// The delivered result, or what the failed attempts at this round made of it.
     async fn revision_sources(&self, owner: &Caller) -> Result<Vec<String>, RequestError> {
         let delivered = self.snapshot.accepted_attempt(INTEGRATE);
-        let failed = self.snapshot.newest_attempt(REVISE).filter(|newest| {
-            let sequence = newest.attempt.sequence;
-            !is_done(newest) && delivered.is_none_or(|known| sequence > known.attempt.sequence)
+        let failed = self.snapshot.attempts_at(REVISE).filter(|attempt| {
+            let sequence = attempt.attempt.sequence;
+            !is_done(attempt) && delivered.is_none_or(|known| sequence > known.attempt.sequence)
         });
-        if let Some(failed) = failed {
-            let found =
-                self.with_changes(owner, vec![AttemptSource::from_open_attempt(failed)]).await?;
-            if !found.is_empty() {
-                return Ok(found);
-            }
+        let mut failed: Vec<AttemptSource> = failed.map(AttemptSource::from_attempt).collect();
+        failed.reverse();
+        if let Some(found) = self.newest_changes(owner, failed).await? {
+            return Ok(vec![found]);
         }
         self.with_changes(owner, delivered.map(AttemptSource::from_accepted).into_iter().collect())
             .await

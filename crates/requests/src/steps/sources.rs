@@ -12,13 +12,13 @@ use cynode_wire::git::{GitSeverity, TaskDiffView};
 
 use super::Step;
 use crate::RequestError;
-use crate::snapshot::{RequestSnapshot, is_conflict_stop};
+use crate::snapshot::{RequestSnapshot, is_conflict_stop, is_done};
 
 /// A child task whose changes are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttemptSource {
     child: TaskId,
-    /// Whether the request accepted its result: its changes must not be missing.
+    /// Whether the request accepted its result.
     is_accepted: bool,
 }
 
@@ -27,16 +27,27 @@ impl AttemptSource {
         Self { child: attempt.attempt.child, is_accepted: true }
     }
 
-    /// The changes of an attempt that was not accepted, if there are any.
-    pub(super) fn from_open_attempt(attempt: &AttemptStatus) -> Self {
-        Self { child: attempt.attempt.child, is_accepted: false }
+    /// The changes of an attempt, accepted or not, which the next attempt at its unit may go on from.
+    pub(super) fn from_attempt(attempt: &AttemptStatus) -> Self {
+        Self { child: attempt.attempt.child, is_accepted: is_done(attempt) }
     }
 }
 
 impl RequestSnapshot {
-    /// The child tasks whose changes a unit starts from: its own last attempt, the units before it, the components that it
-    /// depends on. In this order the first one that resolved a conflict between others is merged before them.
-    pub(super) fn unit_sources(&self, unit: &WorkUnit) -> Vec<AttemptSource> {
+    /// The attempts at a unit, newest first. Those at reviews and tests change nothing.
+    fn own_sources(&self, unit: &WorkUnit) -> Vec<AttemptSource> {
+        if !is_source_kind(unit.kind) {
+            return vec![];
+        }
+        let mut own: Vec<AttemptSource> =
+            self.attempts_at(&unit.id).map(AttemptSource::from_attempt).collect();
+        own.reverse();
+        own
+    }
+
+    /// The accepted results that a unit starts from: of the units before it, and of the components that it depends on.
+    /// In this order the first one that resolved a conflict between others is merged before them.
+    fn earlier_sources(&self, unit: &WorkUnit) -> Vec<AttemptSource> {
         let Some(board) = &self.board else { return vec![] };
         let component = board.components().iter().find(|part| part.name == unit.component);
         let needed: BTreeSet<&str> =
@@ -46,12 +57,9 @@ impl RequestSnapshot {
             let wanted: Vec<&WorkUnit> = wanted.filter(|other| is_wanted(other)).collect();
             self.resolving_first(wanted)
         };
-        let own = self.newest_attempt(&unit.id).filter(|_| is_source_kind(unit.kind));
-        let mut sources: Vec<AttemptSource> =
-            own.map(AttemptSource::from_open_attempt).into_iter().collect();
-        sources.extend(accepted(&|other: &WorkUnit| {
+        let mut sources = accepted(&|other: &WorkUnit| {
             other.component == unit.component && other.kind < unit.kind
-        }));
+        });
         sources.extend(accepted(&|other: &WorkUnit| needed.contains(other.component.as_str())));
         sources
     }
@@ -77,6 +85,39 @@ impl RequestSnapshot {
 }
 
 impl Step<'_> {
+    /// The tasks whose changes an attempt at a unit starts from: the newest own changes, then those of earlier units.
+    pub(super) async fn unit_changes(
+        &self,
+        owner: &Caller,
+        unit: &WorkUnit,
+    ) -> Result<Vec<String>, RequestError> {
+        let own = self.newest_changes(owner, self.snapshot.own_sources(unit)).await?;
+        let earlier = self.with_changes(owner, self.snapshot.earlier_sources(unit)).await?;
+        Ok(own.into_iter().chain(earlier).collect())
+    }
+
+    /// The first of these attempts, which are given newest first, that left usable changes. An attempt that never started,
+    /// or whose node was lost, left none: the one before it counts. The search ends at an accepted attempt whose changes
+    /// were collected, because each attempt contains what it was built on.
+    pub(super) async fn newest_changes(
+        &self,
+        owner: &Caller,
+        attempts: Vec<AttemptSource>,
+    ) -> Result<Option<String>, RequestError> {
+        for AttemptSource { child, is_accepted } in attempts {
+            let Some(diff) = self.read_changes(owner, child, DiffScope::All).await? else {
+                continue;
+            };
+            if has_changed(&diff) && blocking_finding(&diff).is_none() {
+                return Ok(Some(child.to_string()));
+            }
+            if is_accepted {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
     /// Those of the tasks that changed something. Fails if changes that were accepted are missing, or must not be used.
     pub(super) async fn with_changes(
         &self,
@@ -91,7 +132,6 @@ impl Step<'_> {
                 let fault = format!("the accepted changes of task {child} {fault}");
                 return Err(RequestError::Invalid(vec![fault]));
             }
-            let has_changed = |diff: &TaskDiffView| diff.changes.head != diff.changes.base;
             let child = child.to_string();
             if diff.as_ref().is_some_and(has_changed)
                 && finding.is_none()
@@ -102,6 +142,10 @@ impl Step<'_> {
         }
         Ok(found)
     }
+}
+
+fn has_changed(diff: &TaskDiffView) -> bool {
+    diff.changes.head != diff.changes.base
 }
 
 fn find_fault(diff: Option<&TaskDiffView>, finding: Option<&str>) -> Option<String> {

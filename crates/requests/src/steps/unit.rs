@@ -65,7 +65,7 @@ impl Step<'_> {
             return self.ask_without_agent(&row, why).await;
         }
         let owner = self.owner().await?;
-        let builds_on = self.with_changes(&owner, self.snapshot.unit_sources(&row)).await?;
+        let builds_on = self.unit_changes(&owner, &row).await?;
         let background = self.find_background(&row).await?;
         let request = self.unit_request(&row, &context, &assignment, builds_on, background);
         if let Some(board) = &mut self.snapshot.board

@@ -1,11 +1,12 @@
 //! Agents of units: who they are, what their messages do to the request, and what instructions do to them.
 
 use std::str::FromStr as _;
+use std::time::Duration;
 
 use cynode_client::NodeKey;
 use cynode_domain::agent::{Activity, InstructionKind, Role};
-use cynode_domain::ids::{HolderId, IncarnationId, MessageId, TaskId};
-use cynode_domain::job::Action;
+use cynode_domain::ids::{HolderId, IncarnationId, JobId, MessageId, TaskId};
+use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::Step;
 use cynode_domain::question::{QuestionKind, Reply};
 use cynode_domain::request::{QuestionSubject, RequestSettings};
@@ -15,8 +16,10 @@ use cynode_ops::{AgentMessages, MessageError, WorkService};
 use cynode_requests::RequestError;
 use cynode_resources::agents::{AgentIdentity, AgentTokens};
 use cynode_resources::{NodeCaller, Signals};
+use cynode_store::Task;
 use cynode_wire::apmas::{Heartbeat, ReportToPm, RequestHelp, SaveAgentCheckpoint};
 use cynode_wire::git::REPOSITORIES_FEATURE;
+use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::{
     AGENTS_FEATURE, Capabilities, Incarnation, Poll, RegisterNode, SandboxLevel,
 };
@@ -25,7 +28,7 @@ use cynode_wire::work::SubmitWork;
 use cynode_wire::workflow::{DispatchStep, StartRun};
 use serde_json::{Value, json};
 
-use crate::world::{ChildEnd, RequestFixture, patch};
+use crate::world::{ChildEnd, RequestFixture, patch, review};
 
 /// The process of the node that runs the agents.
 const PROCESS: &str = "00000000-0000-7000-8000-000000000001";
@@ -35,6 +38,9 @@ struct UnitAgent {
     identity: AgentIdentity,
     messages: AgentMessages,
     work: WorkService,
+    nodes: NodeService,
+    node: NodeCaller,
+    job: JobId,
     task: TaskId,
     role: Role,
 }
@@ -74,6 +80,9 @@ impl RequestFixture {
             messages,
             work: WorkService::new(store, clock, signals),
             identity,
+            nodes,
+            node,
+            job,
             task: child.spec.id,
             role,
         }
@@ -133,7 +142,7 @@ async fn join(nodes: &NodeService) -> NodeCaller {
     NodeCaller { node: node.node_id, slug, incarnation: id }
 }
 
-async fn poll(nodes: &NodeService, node: &NodeCaller) -> Vec<cynode_domain::ids::JobId> {
+async fn poll(nodes: &NodeService, node: &NodeCaller) -> Vec<JobId> {
     let request = Poll { holding: vec![], free_slots: 16, wait_ms: 0, load: None, settings: None };
     let view = nodes.poll(node, request).await.unwrap();
     view.assignments.into_iter().map(|assigned| assigned.job_id).collect()
@@ -160,6 +169,17 @@ impl UnitAgent {
         let reply = self.messages.deliver_with_reply(&self.identity).await.unwrap();
         let items = reply.map(|reply| reply.instructions).unwrap_or_default().into_iter();
         items.map(|item| (item.instruction_type, item.instructions)).collect()
+    }
+
+    /// Ends its job, as the node does after it has stopped it and collected its changes.
+    async fn end_job(&self) {
+        let result = JobResult {
+            ending: Ending::Canceled,
+            stdout: String::new(),
+            stderr: String::new(),
+            truncated: Truncated::default(),
+        };
+        self.nodes.finish(&self.node, self.job, result).await.unwrap();
     }
 
     async fn beat(&self, progress: &str) {
@@ -408,6 +428,8 @@ async fn an_abort_ends_the_attempt_and_the_unit_goes_on_as_after_a_failure() {
             world.instruct(&view, "impl:main", "abort", "It goes astray").await;
             let ended = world.tasks.get(&world.bob, &agent.task.into()).await.unwrap();
             assert_eq!(ended.status, ShownTaskStatus::Failed);
+            agent.end_job().await;
+            world.wake(view.id).await;
         }
         let asked = world.get(&view).await.question.unwrap();
         assert_eq!(asked.subject, QuestionSubject::UnitFailed { unit: "impl:main".to_owned() });
@@ -422,6 +444,8 @@ async fn a_change_of_scope_replaces_the_attempt_by_one_with_the_changed_task() {
         let agent = world.start_agent(view.id, "impl:main").await;
 
         world.instruct(&view, "impl:main", "reduce_scope", "Leave out the animation").await;
+        agent.end_job().await;
+        world.wake(view.id).await;
 
         let next = world.child(view.id, "impl:main").await;
         assert_ne!(next.spec.id, agent.task);
@@ -450,4 +474,83 @@ async fn a_change_of_scope_replaces_the_attempt_by_one_with_the_changed_task() {
         let refused = world.requests.instruct_unit(&world.bob, &view.id.into(), late).await;
         assert!(matches!(refused, Err(RequestError::Invalid(_))), "{refused:?}");
     }
+}
+
+/// The tasks whose changes a child task starts from.
+fn sources(child: &Task) -> Vec<TaskId> {
+    child.spec.options.builds_on.iter().map(|source| source.task).collect()
+}
+
+/// A request whose implementation was accepted and sent back by its review. Returns the accepted attempt too.
+async fn until_revision(world: &RequestFixture) -> (RequestView, TaskId) {
+    let view = until_implementation(world).await;
+    let accepted = world.child(view.id, "impl:main").await.spec.id;
+    world.end(view.id, "impl:main", patch("a.rs")).await;
+    world.end(view.id, "review:main", review(false, "there is no toggle")).await;
+    assert_eq!(sources(&world.child(view.id, "impl:main").await), [accepted]);
+    (view, accepted)
+}
+
+#[tokio::test]
+async fn an_attempt_that_left_no_changes_does_not_lose_the_accepted_ones() {
+    for world in [RequestFixture::sqlite().await, RequestFixture::postgres().await] {
+        let (view, accepted) = until_revision(&world).await;
+
+        world.instruct(&view, "impl:main", "reduce_scope", "Leave out the animation").await;
+        let replacing = world.child(view.id, "impl:main").await;
+        assert_eq!(sources(&replacing), [accepted], "no agent had started");
+        world.instruct(&view, "impl:main", "abort", "It goes astray").await;
+        let after_abort = world.child(view.id, "impl:main").await;
+        assert_eq!(sources(&after_abort), [accepted], "two attempts left nothing");
+        let lost = ChildEnd::Failed("its node stopped reporting".to_owned());
+        world.end(view.id, "impl:main", lost).await;
+
+        assert_eq!(sources(&world.child(view.id, "impl:main").await), [accepted]);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_could_not_start_does_not_lose_the_accepted_changes() {
+    let world = RequestFixture::sqlite().await;
+    let (view, accepted) = until_revision(&world).await;
+
+    let conflict = ChildEnd::Failed("could not start: merge conflict: a".to_owned());
+    world.end(view.id, "impl:main", conflict).await;
+
+    let next = world.child(view.id, "impl:main").await;
+    assert_eq!(sources(&next), [accepted]);
+    assert!(next.spec.options.mark_conflicts, "its agent resolves the conflict");
+}
+
+#[tokio::test]
+async fn the_next_attempt_starts_when_the_node_has_collected_the_changes_of_the_stopped_one() {
+    for world in [RequestFixture::sqlite().await, RequestFixture::postgres().await] {
+        let view = until_implementation(&world).await;
+        let agent = world.start_agent(view.id, "impl:main").await;
+
+        world.instruct(&view, "impl:main", "reduce_scope", "Leave out the animation").await;
+        world.wake(view.id).await;
+        assert_eq!(world.open_children(view.id).await, [], "its node still stops the job");
+        assert!(world.get(&view).await.question.is_none(), "nothing is asked");
+        world.put_changes(agent.task, "a patch").await;
+        agent.end_job().await;
+        world.wake(view.id).await;
+
+        let next = world.child(view.id, "impl:main").await;
+        assert_eq!(sources(&next), [agent.task]);
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_does_not_end_delays_the_next_attempt_for_a_limited_time() {
+    let world = RequestFixture::sqlite().await;
+    let view = until_implementation(&world).await;
+    let agent = world.start_agent(view.id, "impl:main").await;
+    world.instruct(&view, "impl:main", "abort", "It goes astray").await;
+    assert_eq!(world.open_children(view.id).await, []);
+
+    world.clock.advance(Duration::from_mins(11));
+    world.wake(view.id).await;
+
+    assert_ne!(world.child(view.id, "impl:main").await.spec.id, agent.task);
 }

@@ -11,7 +11,7 @@ use cynode_domain::ids::{ArtifactId, InferenceId, JobId, ProjectId, RunId, TaskI
 use cynode_domain::model::InferenceOutcome;
 use cynode_domain::question::Reply;
 use cynode_domain::request::RequestSettings;
-use cynode_domain::status::TaskStatus;
+use cynode_domain::status::{JobStatus, TaskStatus};
 use cynode_execution::artifacts::ArtifactService;
 use cynode_execution::handoff::{
     HandoffChatEvents, HandoffError, HandoffOptions, HandoffService, ProjectManager,
@@ -327,6 +327,10 @@ impl RequestFixture {
         }
         let ended = self.store.write(move |tx| {
             Box::pin(async move {
+                // A task ends after its jobs.
+                for job in tx.job_list_open(child).await? {
+                    tx.job_close(job.spec.id, JobStatus::Completed, None).await?;
+                }
                 tx.task_set_status(child, TaskStatus::Running, None).await?;
                 tx.task_set_status(child, status, Some(&summary)).await
             })
@@ -350,7 +354,8 @@ impl RequestFixture {
         self.advance().await;
     }
 
-    async fn put_changes(&self, child: TaskId, patch: &str) {
+    /// Leaves a patch as what the node collected after a job of a child task.
+    pub(crate) async fn put_changes(&self, child: TaskId, patch: &str) {
         let job = JobId::generate();
         let inserted = self.store.write(move |tx| {
             Box::pin(async move {
@@ -359,10 +364,11 @@ impl RequestFixture {
                 let (step_index, attempt, pinned_node) = (0, 1, None);
                 let new =
                     NewJob { id: job, task: child, run, step_index, attempt, pinned_node, payload };
-                tx.job_insert(&new).await
+                tx.job_insert(&new).await?;
+                tx.job_close(job, JobStatus::Completed, None).await
             })
         });
-        let inserted: Result<_, cynode_store::Error> = inserted.await;
+        let inserted: Result<bool, cynode_store::Error> = inserted.await;
         inserted.unwrap();
         let number = self.heads.fetch_add(1, Ordering::SeqCst);
         let base = "0".repeat(40);
@@ -378,7 +384,7 @@ impl RequestFixture {
 
     async fn put_file(&self, task: TaskId, kind: &str, path: &str, text: &str) {
         let content = stream::iter([Ok::<_, std::io::Error>(Bytes::from(text.to_owned()))]);
-        let staged = self.blobs.stage(content, 1 << 20).await.unwrap();
+        let staged = self.blobs.stage(content, 4 << 20).await.unwrap();
         staged.place().unwrap();
         let row = Artifact {
             id: ArtifactId::generate(),
