@@ -23,7 +23,7 @@ use serde_json::json;
 
 use crate::queries::{find, find_shared};
 use crate::remember::remember_answer;
-use crate::snapshot::{INTEGRATE, RequestSnapshot};
+use crate::snapshot::{INTEGRATE, MERGE, REVISE, RequestSnapshot};
 use crate::steps::review::implementation_index;
 use crate::{RequestError, RequestService};
 
@@ -230,6 +230,10 @@ fn apply_review(
     unit: &str,
     reply: Option<Reply>,
 ) -> Result<(), RequestError> {
+    // Steps are no units of the plan: the driver concludes the attempt by the answer.
+    if matches!(unit, MERGE | REVISE) {
+        return Ok(());
+    }
     let Some(board) = &mut snapshot.board else { return Ok(()) };
     let index = board.find_unit(unit)?;
     match reply {

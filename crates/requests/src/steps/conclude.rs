@@ -1,17 +1,13 @@
 //! Takes note of an ended attempt.
 
-use std::collections::BTreeSet;
-
 use cynode_domain::ids::TaskId;
-use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
+use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::report::{ReviewFeedback, ReviewIssue, Verdict};
 use cynode_domain::request::{MAX_UNIT_FAILURES, QuestionSubject};
 use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_domain::work::UnitKind;
 use cynode_execution::artifacts::DiffScope;
-use cynode_planning::tampering::find_tampering;
 use cynode_store::AttemptStatus;
-use cynode_wire::git::TaskDiffView;
 use serde_json::{Value, json};
 
 use super::Step;
@@ -24,8 +20,6 @@ use crate::snapshot::{CONTEXT, INTEGRATE, MERGE, PUSH, REVISE, is_budget_stop, i
 
 /// The longest message that an attempt leaves.
 const MAX_MESSAGE_CHARS: usize = 2_000;
-/// The most signs of manipulation that a person is asked about at once.
-const MAX_SIGNS: usize = 20;
 
 impl Step<'_> {
     pub(super) async fn conclude(self, child: TaskId) -> Result<(), RequestError> {
@@ -97,7 +91,7 @@ impl Step<'_> {
                 .fail_unit(&AttemptStatus { summary: Some(summary), ..attempt.clone() })
                 .await;
         }
-        let signs = self.find_open_signs(diff.as_ref());
+        let signs = self.find_open_signs(attempt.attempt.child, diff.as_ref());
         self.snapshot.request.state.unit_failures.remove(&attempt.attempt.unit);
         let board = self.board_mut()?;
         board.transition(index, Status::Submitted)?;
@@ -109,40 +103,11 @@ impl Step<'_> {
         self.finish_attempt(attempt, json!({ "result": "done", "message": message(attempt) })).await
     }
 
-    /// Signs of manipulation that no person accepted, the first [`MAX_SIGNS`] of them. Changes that cannot be read are a sign,
-    /// and so are signs that are not listed, which no earlier answer accepts.
-    pub(super) fn find_open_signs(&self, diff: Option<&TaskDiffView>) -> Vec<String> {
-        let mut signs: Vec<String> = match diff {
-            None => vec!["its changes were not collected, so they were not checked".to_owned()],
-            Some(diff) if diff.is_truncated => {
-                vec!["its changes are too long to be checked".to_owned()]
-            }
-            Some(_) => vec![],
-        };
-        let patch = diff.map(|diff| diff.patch.as_str()).unwrap_or_default();
-        let found = find_tampering(patch).into_iter();
-        signs.extend(found.map(|sign| format!("{}: {}", sign.path, sign.what)));
-        let answers = self.snapshot.request.state.answers.iter();
-        let accepted: BTreeSet<&String> = answers
-            .filter(|answered| answered.answer.reply == Some(Reply::Yes {}))
-            .flat_map(|answered| &answered.asked.question.about)
-            .collect();
-        signs.retain(|sign| !accepted.contains(sign));
-        let hidden = signs.len().saturating_sub(MAX_SIGNS);
-        if hidden > 0 {
-            signs.truncate(MAX_SIGNS);
-            // Added after the accepted signs were removed: an earlier answer with the same words was about other signs.
-            signs
-                .push(format!("{hidden} more signs, which are not listed: read the changes first"));
-        }
-        signs
-    }
-
     /// Concludes an attempt that resolved conflicts; its other changes are checked like those of any unit.
     async fn conclude_merge(mut self, attempt: &AttemptStatus) -> Result<(), RequestError> {
         let owner = self.owner().await?;
         let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
-        let signs = self.find_open_signs(diff.as_ref());
+        let signs = self.find_open_signs(attempt.attempt.child, diff.as_ref());
         if signs.is_empty() {
             if self.snapshot.request.state.fix.feedback.take().is_some() {
                 let note = "an agent corrected the merged result after its review";
@@ -151,9 +116,7 @@ impl Step<'_> {
             self.snapshot.request.state.unit_failures.remove(MERGE);
             return self.finish_attempt(attempt, json!({ "result": "done" })).await;
         }
-        let summary =
-            format!("resolving the conflicts may weaken the checks: {}", signs.join("; "));
-        self.fail_step(&AttemptStatus { summary: Some(summary), ..attempt.clone() }).await
+        Box::pin(self.ask_about_step(attempt, diff.is_some(), signs)).await
     }
 
     /// Whether an attempt judged another state of the implementation than the present one.

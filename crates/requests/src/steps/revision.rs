@@ -80,13 +80,14 @@ impl Step<'_> {
     ) -> Result<(), RequestError> {
         let owner = self.owner().await?;
         let diff = self.read_changes(&owner, attempt.attempt.child, DiffScope::All).await?;
-        let mut faults: Vec<String> =
-            diff.as_ref().and_then(blocking_finding).into_iter().collect();
-        faults.extend(self.find_open_signs(diff.as_ref()));
-        if !faults.is_empty() {
-            let summary = format!("its changes must not be used: {}", faults.join("; "));
+        if let Some(finding) = diff.as_ref().and_then(blocking_finding) {
+            let summary = format!("its changes must not be used: {finding}");
             let failed = AttemptStatus { summary: Some(summary), ..attempt.clone() };
             return self.fail_step(&failed).await;
+        }
+        let signs = self.find_open_signs(attempt.attempt.child, diff.as_ref());
+        if !signs.is_empty() {
+            return Box::pin(self.ask_about_step(attempt, diff.is_some(), signs)).await;
         }
         let short = |line: String| line.chars().take(MAX_REPLY_CHARS).collect::<String>();
         let mut reply: Vec<String> = self.list_comments(REVISE).into_iter().map(short).collect();

@@ -240,6 +240,70 @@ async fn signs_that_were_accepted_leave_room_for_others_and_those_not_listed_are
 }
 
 #[tokio::test]
+async fn changes_that_are_too_long_to_be_checked_are_accepted_each_on_their_own() {
+    let world = RequestFixture::sqlite().await;
+    let view = world.submit(as_patch()).await;
+    world.end_context(view.id).await;
+    let long = || {
+        let lines = "+one line of a long file\n".repeat(60_000);
+        ChildEnd::Patch(format!(
+            "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1,60000 @@\n{lines}"
+        ))
+    };
+    world.end(view.id, "impl:main", long()).await;
+    let first = world.get(&view).await.question.unwrap().question;
+    assert!(first.about[0].contains("too long to be checked"), "{first:?}");
+    world.answer(&view, Reply::Yes {}).await;
+    world.end(view.id, "review:main", review(false, "a.txt:1")).await;
+    world.end(view.id, "impl:main", long()).await;
+
+    let second = world.get(&view).await.question.unwrap().question;
+    assert!(second.about[0].contains("too long to be checked"), "{second:?}");
+    assert_ne!(first.about, second.about, "each names its commit");
+}
+
+#[tokio::test]
+async fn changes_that_were_not_collected_are_named_by_their_task() {
+    let world = RequestFixture::sqlite().await;
+    let view = world.submit(as_patch()).await;
+    world.end_context(view.id).await;
+    for _ in 0..2 {
+        let child = world.child(view.id, "impl:main").await.spec.id.to_string();
+        world.end(view.id, "impl:main", ChildEnd::Nothing).await;
+
+        let asked = world.get(&view).await.question.unwrap().question;
+        assert!(asked.about[0].contains(&child), "{asked:?}");
+        world.answer(&view, Reply::Text { text: "make the changes".to_owned() }).await;
+    }
+}
+
+#[tokio::test]
+async fn signs_in_merged_changes_are_accepted_by_a_person_or_the_step_is_repeated() {
+    let world = RequestFixture::sqlite().await;
+    let view = until_integration(&world, as_patch()).await;
+    let conflict = "step 1 could not start: merge conflict: b conflicts with a in a.rs";
+    world.end(view.id, "integrate", ChildEnd::Failed(conflict.to_owned())).await;
+    let deletes_test = || {
+        let patch =
+            "diff --git a/tests/a.rs b/tests/a.rs\ndeleted file mode 100644\n@@ -1 +0,0 @@\n-x\n";
+        ChildEnd::Patch(patch.to_owned())
+    };
+    for reply in [Reply::Retry {}, Reply::Yes {}] {
+        world.end(view.id, "merge", deletes_test()).await;
+        let asked = world.get(&view).await.question.unwrap();
+        assert_eq!(asked.subject, QuestionSubject::ReviewCap { unit: "merge".to_owned() });
+        assert_eq!(asked.question.accepts, [ReplyForm::Yes, ReplyForm::Retry, ReplyForm::No]);
+        assert!(asked.question.about[0].contains("tests/a.rs"), "{asked:?}");
+        world.answer(&view, reply).await;
+    }
+    world.end(view.id, "integrate", patch("a.rs")).await;
+
+    let view = world.get(&view).await;
+    assert_eq!(view.status, ShownTaskStatus::Completed);
+    assert!(view.notes.iter().any(|note| note.contains("accepted by")), "{:?}", view.notes);
+}
+
+#[tokio::test]
 async fn accepted_changes_that_are_missing_are_not_left_out() {
     let world = RequestFixture::sqlite().await;
     let view = world.submit(as_patch()).await;
