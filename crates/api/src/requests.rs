@@ -94,7 +94,7 @@ async fn override_decisions(
     Ok(Json(requests.override_decisions(&caller, &request, body).await?))
 }
 
-/// Pauses a request: no attempt starts, and its child tasks are paused. Has no effect on a paused request.
+/// Pauses a request: no attempt starts, and its child tasks are paused. A paused request stays paused, and its agents that go on are instructed to wait.
 #[utoipa::path(post, path = "/v1/requests/{request}/pause", tag = "requests",
     params(("request" = String, Path, description = "id or name")),
     responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]
@@ -106,7 +106,7 @@ async fn pause(
     Ok(Json(requests.pause(&caller, &request).await?))
 }
 
-/// Resumes a paused request; has no effect on others.
+/// Resumes a paused request. Agents of another request that are paused are instructed to continue.
 #[utoipa::path(post, path = "/v1/requests/{request}/resume", tag = "requests",
     params(("request" = String, Path, description = "id or name")),
     responses((status = 200, body = RequestView), (status = "4XX", body = Problem)))]

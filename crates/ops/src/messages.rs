@@ -32,6 +32,7 @@ use serde_json::{Value, json};
 pub(crate) use answer::reason_for_person;
 pub use checkpoint::render_progress;
 pub use delivery::ReplyInstructions;
+pub use instructions::instruct_agent;
 pub use unit_attempt::{answer_unit_message, change_unit_scope};
 
 pub(crate) use append::{AgentChange, MessageDraft, append_as_agent};

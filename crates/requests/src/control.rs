@@ -1,9 +1,8 @@
-//! What people do with a running request: pause and resume it, take a unit over, hand it back.
+//! What people do with the units of a running request: take one over, hand it back.
 //!
 //! Each operation locks the task before the request, and fences the process that advances it.
 
 use chrono::{DateTime, Utc};
-use cynode_domain::agent::{InstructionKind, Role};
 use cynode_domain::ids::TaskId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply};
@@ -11,13 +10,11 @@ use cynode_domain::request::{AnswerAuthor, AnsweredQuestion, QuestionSubject, Re
 use cynode_domain::status::{TaskStatus, WorkUnitStatus as Status};
 use cynode_execution::artifacts::DiffScope;
 use cynode_execution::tasks::{TaskError, close_with_children, task_event};
-use cynode_ops::AgentMessages;
 use cynode_ops::work::persist_board;
 use cynode_resources::Caller;
 use cynode_resources::secrets::RedactSecrets as _;
 use cynode_resources::signals::Topic;
 use cynode_store::{Task, Tx, UnitAttempt};
-use cynode_wire::apmas::InstructAgent;
 use cynode_wire::requests::{HandBackUnit, RequestView, TakeOverUnit};
 use serde_json::json;
 
@@ -26,89 +23,10 @@ use crate::snapshot::RequestSnapshot;
 use crate::steps::sources::is_source_kind;
 use crate::{RequestError, RequestService};
 
-/// The most agents of a child task that get an instruction to wait or to continue.
-const MAX_AGENTS: u32 = 100;
 /// The longest comment of a person.
 const MAX_COMMENT_BYTES: usize = 16 * 1024;
 
 impl RequestService {
-    /// Pauses a request: no attempt starts, its child tasks are paused, and their agents are instructed to wait. Has no
-    /// effect on a paused request.
-    pub async fn pause(
-        &self,
-        caller: &Caller,
-        request: &NameOrId<TaskId>,
-    ) -> Result<RequestView, RequestError> {
-        let text = "The request is paused. Stop after the current action, and wait.";
-        self.set_paused(caller, request, true, (InstructionKind::Pause, text)).await
-    }
-
-    /// Resumes a paused request; has no effect on others.
-    pub async fn resume(
-        &self,
-        caller: &Caller,
-        request: &NameOrId<TaskId>,
-    ) -> Result<RequestView, RequestError> {
-        let text = "The request goes on. Continue where you stopped.";
-        self.set_paused(caller, request, false, (InstructionKind::Continue, text)).await
-    }
-
-    async fn set_paused(
-        &self,
-        caller: &Caller,
-        request: &NameOrId<TaskId>,
-        is_paused: bool,
-        (kind, text): (InstructionKind, &str),
-    ) -> Result<RequestView, RequestError> {
-        let (who, name) = (caller.clone(), request.to_owned());
-        let agents: Vec<(TaskId, Role)> = self
-            .store
-            .write(move |tx| {
-                Box::pin(async move {
-                    let task = lock_open(tx, &who, &name).await?;
-                    let changed = pause_or_resume(tx, task.spec.id, is_paused).await?;
-                    if !changed {
-                        return Ok::<_, RequestError>(vec![]);
-                    }
-                    let children = tx.task_open_children(task.spec.id).await?;
-                    let mut agents = vec![];
-                    for child in children {
-                        tx.task_lock(child).await?;
-                        pause_or_resume(tx, child, is_paused).await?;
-                        let active = tx.agent_list(child, MAX_AGENTS).await?.into_iter();
-                        let active = active.filter(|agent| !agent.status.is_terminal());
-                        agents.extend(active.map(|agent| (child, agent.role)));
-                    }
-                    tx.request_wake(task.spec.id).await?;
-                    let event = if is_paused { "request.paused" } else { "request.resumed" };
-                    let data = json!({ "by": who.handle });
-                    tx.event_append(&task_event(&task, event, data)).await?;
-                    Ok(agents)
-                })
-            })
-            .await?;
-        let messages =
-            AgentMessages::new(self.store.clone(), self.clock.clone(), self.signals.clone());
-        for (task_id, to_agent) in agents {
-            let instruction = InstructAgent {
-                task_id,
-                to_agent,
-                instruction_type: kind,
-                instructions: text.to_owned(),
-                context: None,
-                idempotency_key: None,
-            };
-            // Not an error: an agent that has ended meanwhile needs no instruction.
-            if let Err(error) = messages.send_instruction(caller, instruction).await {
-                tracing::debug!(task.id = %task_id, %error, "agent not told about a pause");
-            }
-        }
-        for topic in [Topic::Events, Topic::Runs, Topic::Messages] {
-            self.signals.send(topic);
-        }
-        self.get(caller, request).await
-    }
-
     /// Gives a unit to a person: its running attempt is canceled, and no other one starts until it is handed back.
     pub async fn take_over(
         &self,
@@ -220,17 +138,8 @@ impl RequestService {
     }
 }
 
-/// Pauses or resumes one task with its run; returns whether the task changed.
-async fn pause_or_resume(tx: &mut Tx, task: TaskId, is_paused: bool) -> Result<bool, RequestError> {
-    let changed = if is_paused { tx.task_pause(task).await? } else { tx.task_resume(task).await? };
-    if changed && let Some(run) = tx.run_of_task(task).await? {
-        tx.run_update_wait(run.id).await?;
-    }
-    Ok(changed)
-}
-
 /// Locks a request that has not ended.
-async fn lock_open(
+pub(crate) async fn lock_open(
     tx: &mut Tx,
     caller: &Caller,
     request: &NameOrId<TaskId>,

@@ -16,6 +16,7 @@ mod forges;
 mod instruct;
 mod next_action;
 mod overrides;
+mod pause;
 mod queries;
 mod remember;
 mod roster;

@@ -95,7 +95,23 @@ async fn check_role(tx: &mut Tx, task: &Task, role: &Role) -> Result<(), Message
     Err(MessageError::UnknownRole { role: role.clone(), known })
 }
 
-/// Stores an instruction. Without a key, an identical undelivered instruction is reused.
+/// Stores an instruction for the agent in a role of an open task, in the transaction of the change that it is about. The
+/// caller has locked the task, after that of its request.
+pub async fn instruct_agent(
+    tx: &mut Tx,
+    task: &Task,
+    to: Role,
+    (kind, text): (InstructionKind, &str),
+    now: DateTime<Utc>,
+) -> Result<(), MessageError> {
+    let (text, context) = (text.to_owned(), json!({}));
+    let instruction = NewInstruction { to, kind, text, context, work_unit: None, key: None };
+    store_instruction(tx, task, instruction, now).await?;
+    Ok(())
+}
+
+/// Stores an instruction. Without a key, the newest undelivered instruction is reused if it is identical; an older one is
+/// undone by those after it.
 pub(crate) async fn store_instruction(
     tx: &mut Tx,
     task: &Task,
@@ -123,10 +139,9 @@ pub(crate) async fn store_instruction(
         tx.message_by_key(message.task, PM, &message.idempotency_key).await?
     } else {
         let waiting = tx.message_pending(message.task, &message.recipient, MAX_DELIVERED).await?;
-        let is_again = |waits: &AgentMessage| {
-            waits.delivered_at.is_none() && is_same_instruction(waits, &message)
-        };
-        waiting.into_iter().find(is_again)
+        // Oldest first.
+        let newest = waiting.into_iter().rfind(|waits| waits.delivered_at.is_none());
+        newest.filter(|newest| is_same_instruction(newest, &message))
     };
     match before {
         Some(before) if is_same_instruction(&before, &message) => return Ok(before),

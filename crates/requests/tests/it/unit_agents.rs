@@ -7,6 +7,7 @@ use cynode_client::NodeKey;
 use cynode_domain::agent::{Activity, InstructionKind, Role};
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, MessageId, TaskId};
 use cynode_domain::job::{Action, Ending};
+use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::plan::Step;
 use cynode_domain::question::{QuestionKind, Reply};
 use cynode_domain::request::{QuestionSubject, RequestSettings};
@@ -169,6 +170,10 @@ impl UnitAgent {
         let reply = self.messages.deliver_with_reply(&self.identity).await.unwrap();
         let items = reply.map(|reply| reply.instructions).unwrap_or_default().into_iter();
         items.map(|item| (item.instruction_type, item.instructions)).collect()
+    }
+
+    async fn replied_kinds(&self) -> Vec<String> {
+        self.replied().await.into_iter().map(|(kind, _)| kind).collect()
     }
 
     /// Ends its job, as the node does after it has stopped it and collected its changes.
@@ -553,4 +558,37 @@ async fn a_job_that_does_not_end_delays_the_next_attempt_for_a_limited_time() {
     world.wake(view.id).await;
 
     assert_ne!(world.child(view.id, "impl:main").await.spec.id, agent.task);
+}
+
+#[tokio::test]
+async fn agents_are_paused_with_their_request_and_a_repetition_reaches_those_in_another_state() {
+    for world in [RequestFixture::sqlite().await, RequestFixture::postgres().await] {
+        let view = until_implementation(&world).await;
+        let agent = world.start_agent(view.id, "impl:main").await;
+        let id: NameOrId<TaskId> = view.id.into();
+        let (requests, bob) = (&world.requests, &world.bob);
+
+        requests.pause(bob, &id).await.unwrap();
+        requests.resume(bob, &id).await.unwrap();
+        requests.pause(bob, &id).await.unwrap();
+        requests.pause(bob, &id).await.unwrap();
+        assert_eq!(agent.replied_kinds().await, ["pause", "continue", "pause"], "each change once");
+        requests.pause(bob, &id).await.unwrap();
+        assert_eq!(agent.replied_kinds().await, Vec::<String>::new(), "it waits already");
+
+        // The flags are cleared, but the agents were not instructed.
+        let (request, child) = (view.id, agent.task);
+        let cleared = world.store.write(move |tx| {
+            Box::pin(async move {
+                tx.task_resume(child).await?;
+                tx.task_resume(request).await
+            })
+        });
+        let cleared: Result<bool, cynode_store::Error> = cleared.await;
+        assert!(cleared.unwrap());
+        requests.resume(bob, &id).await.unwrap();
+        assert_eq!(agent.replied_kinds().await, ["continue"]);
+        requests.resume(bob, &id).await.unwrap();
+        assert_eq!(agent.replied_kinds().await, Vec::<String>::new(), "it goes on already");
+    }
 }
