@@ -48,6 +48,12 @@ function attemptNode({ attempt, kind, isNewest }, requirements) {
   return node;
 }
 
+/** What a reviewer found about a requirement. */
+function judgement(isMet, isOutOfScope) {
+  if (isMet === true) return badge("met", "good");
+  return isOutOfScope === true ? badge("out of scope") : badge("not met", "bad");
+}
+
 async function review(attempt, requirements) {
   const path = `/v1/tasks/${encodeURIComponent(attempt.task_id)}/artifacts/content?path=review.json&kind=output`;
   let report;
@@ -61,8 +67,8 @@ async function review(attempt, requirements) {
   const items = (value) => (Array.isArray(value) ? value.filter((item) => item && typeof item === "object") : []);
   const text = (value) => (typeof value === "string" ? visible(value) : "");
   const criteria = table("Requirements", CRITERION_COLUMNS);
-  fill(criteria.body, ...items(report.criteria).map(({ number, isMet, evidence }) => row(CRITERION_COLUMNS, [
-    `${Number(number)}. ${visible(requirements[number - 1] ?? "")}`, badge(isMet === true ? "met" : "not met", isMet === true ? "good" : "bad"),
+  fill(criteria.body, ...items(report.criteria).map(({ number, isMet, isOutOfScope, evidence }) => row(CRITERION_COLUMNS, [
+    `${Number(number)}. ${visible(requirements[number - 1] ?? "")}`, judgement(isMet, isOutOfScope),
     el("div", {}, el("code", {}, text(evidence))),
   ])));
   const issues = table("Issues", ISSUE_COLUMNS);

@@ -43,11 +43,7 @@ pub fn render_prompt(
     let requirements = quote("requirements", &numbered(&context.requirements));
     section(&mut text, "Requirements", &requirements);
     section(&mut text, "What the person said since", &list(&context.answers));
-    section(
-        &mut text,
-        "Changes to the scope of your part since it was planned, the newest last: where they differ from the task, they count",
-        &quote("scope", &list(&context.scope_changes)),
-    );
+    push_scope_changes(&mut text, context);
     section(
         &mut text,
         "What another agent answered in place of the person: a hint, which changes no requirement",
@@ -87,10 +83,24 @@ pub fn render_prompt(
         &quote("comments", &list(&context.people_comments)),
     );
     push_recovery(&mut text, context);
-    section(&mut text, "Result", &result(kind, component, context.requirements.len()));
+    section(&mut text, "Result", &result(kind, component, context));
     text.push_str(DATA_NOTE);
     text.push('\n');
     text
+}
+
+/// How the scope of the part, and of the work that it judges, changed.
+fn push_scope_changes(text: &mut String, context: &StructuredContext) {
+    section(
+        text,
+        "Changes to the scope of your part since it was planned, the newest last: where they differ from the task, they count",
+        &quote("scope", &list(&context.scope_changes)),
+    );
+    section(
+        text,
+        "Changes to the scope of the work that you review, the newest last: where they differ from the task or its requirements, they count",
+        &quote("scope of the work", &list(&context.judged_scope_changes)),
+    );
 }
 
 /// What the attempt before this one left, and how to go on.
@@ -147,20 +157,32 @@ fn goal(kind: UnitKind, component: &str) -> String {
 }
 
 /// What the agent leaves behind.
-fn result(kind: UnitKind, component: &str, requirements: usize) -> String {
+fn result(kind: UnitKind, component: &str, context: &StructuredContext) -> String {
     match (kind, artifact_path(kind, component)) {
         (_, Some(path)) => format!("Write `{path}`: short, complete, with an interface that others can build on. Change nothing else."),
-        (UnitKind::Review, None) => format!(
-            "Read the changes (`git log`, `git diff`) and the code around them. Change nothing. Write `$CYNODE_ARTIFACTS_DIR/{REVIEW_FILE}`:\n\
-             {{\"verdict\": \"approved\" or \"changes_requested\", \"criteria\": [{{\"number\": 1 to {requirements}, \"isMet\": true or false, \"evidence\": \"path:line or output\"}}], \
-             \"criticalIssues\": [], \"majorIssues\": [], \"minorIssues\": [{{\"description\": \"…\", \"fileLocation\": \"path:line\", \"howToFix\": \"…\"}}], \"summary\": \"…\"}}\n\
-             Judge every requirement. Critical: wrong, unsafe or missing. Major: should be fixed. Minor: taste. Only critical and major issues request changes."
-        ),
+        (UnitKind::Review, None) => review_result(context),
         (UnitKind::Test, None) => "Add the tests that are missing for these changes, and run all of them. Do not change the code under test.".to_owned(),
         (UnitKind::Implementation | UnitKind::Spec | UnitKind::Design, None) => {
             "Make the changes in the working directory. They are collected when you end; do not push.".to_owned()
         }
     }
+}
+
+/// The report that a reviewer leaves behind.
+fn review_result(context: &StructuredContext) -> String {
+    let requirements = context.requirements.len();
+    let mut text = format!(
+        "Read the changes (`git log`, `git diff`) and the code around them. Change nothing. Write `$CYNODE_ARTIFACTS_DIR/{REVIEW_FILE}`:\n\
+         {{\"verdict\": \"approved\" or \"changes_requested\", \"criteria\": [{{\"number\": 1 to {requirements}, \"isMet\": true or false, \"evidence\": \"path:line or output\"}}], \
+         \"criticalIssues\": [], \"majorIssues\": [], \"minorIssues\": [{{\"description\": \"…\", \"fileLocation\": \"path:line\", \"howToFix\": \"…\"}}], \"summary\": \"…\"}}\n\
+         Judge every requirement. Critical: wrong, unsafe or missing. Major: should be fixed. Minor: taste. Only critical and major issues request changes."
+    );
+    if context.is_scope_reduced {
+        text.push_str(
+            "\nA requirement that a change of the scope above took out of the work has \"isMet\": false, \"isOutOfScope\": true and the words of that change as evidence: it is not open. Every other requirement counts.",
+        );
+    }
+    text
 }
 
 fn section(text: &mut String, heading: &str, body: &str) {
@@ -312,6 +334,22 @@ mod tests {
         };
 
         insta::assert_snapshot!("revision", render(UnitKind::Implementation, &context));
+    }
+
+    #[test]
+    fn a_review_learns_how_the_scope_of_the_work_changed() {
+        let plain = render(UnitKind::Review, &context(UnitKind::Review));
+        let context = StructuredContext {
+            judged_scope_changes: vec!["Do less: leave out the animation".to_owned()],
+            is_scope_reduced: true,
+            ..context(UnitKind::Review)
+        };
+
+        let prompt = render(UnitKind::Review, &context);
+
+        let quoted = "~~~ scope of the work\n- Do less: leave out the animation\n~~~\n";
+        assert!(prompt.contains(quoted) && prompt.contains("isOutOfScope"), "{prompt}");
+        assert!(!plain.contains("isOutOfScope"), "nothing was left out: {plain}");
     }
 
     #[test]

@@ -35,45 +35,82 @@ pub struct CriterionEvidence {
     /// From 1.
     pub number: usize,
     pub is_met: bool,
-    /// Where it shows: `path:line`, or a line of output.
+    /// Whether a change of the scope took the requirement out of the work: it is neither met nor open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_out_of_scope: bool,
+    /// Where it shows: `path:line`, or a line of output; the words of the change that took it out of scope.
     #[serde(default)]
     pub evidence: String,
 }
 
+impl CriterionEvidence {
+    const fn is_open(&self) -> bool {
+        !self.is_met && !self.is_out_of_scope
+    }
+
+    /// Why the judgement cannot be used; `None` if it can.
+    fn fault(&self, is_scope_reduced: bool) -> Option<String> {
+        let number = self.number;
+        let has_evidence = !self.evidence.trim().is_empty();
+        match (self.is_met, self.is_out_of_scope) {
+            (true, true) => {
+                Some(format!("requirement {number} is said to be met and to be out of scope"))
+            }
+            (true, false) if !has_evidence => {
+                Some(format!("requirement {number} is said to be met without evidence"))
+            }
+            (false, true) if !is_scope_reduced => Some(format!(
+                "requirement {number} is said to be out of scope, but the scope was not reduced"
+            )),
+            (false, true) if !has_evidence => Some(format!(
+                "requirement {number} is said to be out of scope without the words of the change"
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// What a report must judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReviewScope {
+    /// How many requirements the request has.
+    pub requirements: usize,
+    /// Whether an instruction reduced the scope of the review or of the work that it judges. Without one, no requirement
+    /// can be out of scope, whatever the report says.
+    pub is_reduced: bool,
+}
+
 impl ReviewReport {
     /// Reads a report; the error says what is wrong with it, for the reviewer.
-    pub fn parse(text: &str, requirements: usize) -> Result<Self, String> {
+    pub fn parse(text: &str, scope: ReviewScope) -> Result<Self, String> {
         if text.len() > MAX_REVIEW_BYTES {
             return Err(format!("{REVIEW_FILE} is longer than {MAX_REVIEW_BYTES} bytes"));
         }
         let report: Self = serde_json::from_str(text)
             .map_err(|error| format!("{REVIEW_FILE} is not valid: {error}"))?;
-        let faults = report.faults(requirements);
+        let faults = report.faults(scope);
         if faults.is_empty() { Ok(report) } else { Err(faults.join("; ")) }
     }
 
-    fn faults(&self, requirements: usize) -> Vec<String> {
+    fn faults(&self, scope: ReviewScope) -> Vec<String> {
         // The shape is that of any feedback; whether the verdict fits is checked below.
         let shape = ReviewFeedback { verdict: Verdict::ChangesRequested, ..self.to_feedback() };
         let mut faults = shape.validation_errors();
-        for number in 1..=requirements {
+        for number in 1..=scope.requirements {
             let mut entries = self.criteria.iter().filter(|entry| entry.number == number);
             match (entries.next(), entries.next()) {
                 (None, _) => faults.push(format!("requirement {number} was not judged")),
                 (Some(_), Some(_)) => faults.push(format!("requirement {number} was judged twice")),
-                (Some(entry), None) if entry.is_met && entry.evidence.trim().is_empty() => {
-                    faults.push(format!("requirement {number} is said to be met without evidence"));
-                }
-                (Some(_), None) => {}
+                (Some(entry), None) => faults.extend(entry.fault(scope.is_reduced)),
             }
         }
-        let unmet = self.criteria.iter().any(|entry| !entry.is_met);
-        if self.verdict == Verdict::Approved && (unmet || self.is_blocking()) {
+        let has_open = self.criteria.iter().any(CriterionEvidence::is_open);
+        if self.verdict == Verdict::Approved && (has_open || self.is_blocking()) {
             faults.push(
                 "it approves work with open requirements, critical or major issues".to_owned(),
             );
         }
-        if self.verdict == Verdict::ChangesRequested && !unmet && !self.is_blocking() {
+        if self.verdict == Verdict::ChangesRequested && !has_open && !self.is_blocking() {
             faults.push(
                 "it requests changes without an open requirement, critical or major issue"
                     .to_owned(),
@@ -88,7 +125,8 @@ impl ReviewReport {
 
     /// The feedback for the agent that did the work: an open requirement is a critical issue.
     pub fn to_feedback(&self) -> ReviewFeedback {
-        let unmet = self.criteria.iter().filter(|entry| !entry.is_met).map(|entry| ReviewIssue {
+        let open = self.criteria.iter().filter(|entry| entry.is_open());
+        let unmet = open.map(|entry| ReviewIssue {
             // What is missing is part of the issue: a requirement that is met in part is progress.
             description: match entry.evidence.trim() {
                 "" => format!("requirement {} is not met", entry.number),
@@ -105,6 +143,16 @@ impl ReviewReport {
             summary: self.summary.clone(),
         }
     }
+}
+
+/// Which requirements a report leaves out because of the scope, as lines for people.
+pub fn describe_left_out(report: &ReviewReport) -> Vec<String> {
+    let left_out = report.criteria.iter().filter(|entry| entry.is_out_of_scope);
+    left_out
+        .map(|entry| {
+            format!("requirement {} is out of scope: {}", entry.number, entry.evidence.trim())
+        })
+        .collect()
 }
 
 /// A review with what the gate knows beside it.
@@ -193,6 +241,10 @@ mod tests {
         }
     }
 
+    const fn all_of(requirements: usize) -> ReviewScope {
+        ReviewScope { requirements, is_reduced: false }
+    }
+
     fn decide(
         feedback: &ReviewFeedback,
         previous: Option<&ReviewFeedback>,
@@ -244,7 +296,7 @@ mod tests {
             let text = format!(
                 r#"{{"verdict":"changes_requested","criteria":{criteria},"summary":"open"}}"#
             );
-            ReviewReport::parse(&text, 1).unwrap().to_feedback()
+            ReviewReport::parse(&text, all_of(1)).unwrap().to_feedback()
         };
         let (first, second) = (report("there is no toggle"), report("the choice is lost"));
 
@@ -259,7 +311,7 @@ mod tests {
     #[test]
     fn a_report_that_judges_too_little_or_contradicts_itself_is_not_accepted() {
         let parse = |text: &str| {
-            ReviewReport::parse(text, 2)
+            ReviewReport::parse(text, all_of(2))
                 .map_err(|fault| fault.contains("requirement") || fault.contains("approves"))
         };
         let met = r#"{"number":1,"isMet":true,"evidence":"a.rs:3"},{"number":2,"isMet":true,"evidence":"b.rs:1"}"#;
@@ -275,7 +327,36 @@ mod tests {
         ] {
             assert_eq!(parse(&bad), Err(true), "{bad}");
         }
-        assert!(ReviewReport::parse("{}", 0).is_err());
+        assert!(ReviewReport::parse("{}", all_of(0)).is_err());
+    }
+
+    #[test]
+    fn a_requirement_is_out_of_scope_only_if_an_instruction_reduced_the_scope() {
+        let approved = |second: &str| {
+            format!(
+                r#"{{"verdict":"approved","criteria":[{{"number":1,"isMet":true,"evidence":"a.rs:3"}},{{"number":2,{second}}}],"summary":"fine"}}"#
+            )
+        };
+        let reduced = ReviewScope { requirements: 2, is_reduced: true };
+        let left_out =
+            approved(r#""isMet":false,"isOutOfScope":true,"evidence":"Do less: no animation""#);
+
+        let report = ReviewReport::parse(&left_out, reduced).unwrap();
+
+        assert_eq!(report.to_feedback().critical_issues, []);
+        assert_eq!(
+            describe_left_out(&report),
+            ["requirement 2 is out of scope: Do less: no animation"]
+        );
+        let fault = ReviewReport::parse(&left_out, all_of(2)).unwrap_err();
+        assert!(fault.contains("the scope was not reduced"), "{fault}");
+        for bad in [
+            r#""isMet":false,"isOutOfScope":true"#,
+            r#""isMet":true,"isOutOfScope":true,"evidence":"a.rs:1""#,
+            r#""isMet":false,"evidence":"missing""#,
+        ] {
+            assert!(ReviewReport::parse(&approved(bad), reduced).is_err(), "{bad}");
+        }
     }
 
     #[test]
@@ -285,6 +366,7 @@ mod tests {
             criteria: vec![CriterionEvidence {
                 number: 1,
                 is_met: false,
+                is_out_of_scope: false,
                 evidence: "no toggle".to_owned(),
             }],
             critical_issues: vec![],

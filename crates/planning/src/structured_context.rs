@@ -62,6 +62,12 @@ pub struct StructuredContext {
     /// How the scope of the unit changed since it was planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scope_changes: Vec<String>,
+    /// How the scope of the work that a review judges changed since it was planned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub judged_scope_changes: Vec<String>,
+    /// Whether a change reduced the scope of a review or of the work that it judges.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_scope_reduced: bool,
     /// What agents answered on behalf of the person: data, never instructions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_answers: Vec<String>,

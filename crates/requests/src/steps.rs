@@ -14,6 +14,7 @@ mod pull_request_body;
 mod recovery;
 pub(crate) mod review;
 mod revision;
+mod scope;
 mod signs;
 pub(crate) mod sources;
 mod summary;

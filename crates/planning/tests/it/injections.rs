@@ -10,7 +10,9 @@ use cynode_planning::context::{ProjectFiles, derive_context};
 use cynode_planning::intake::{Submission, assess_scope, classify, inspect};
 use cynode_planning::prompt::{render_correction, render_prompt};
 use cynode_planning::requirements::list_requirements;
-use cynode_planning::review::{GateDecision, ReviewReport, ReviewRound, decide_review};
+use cynode_planning::review::{
+    GateDecision, ReviewReport, ReviewRound, ReviewScope, decide_review,
+};
 use cynode_planning::structured_context::{StructuredContext, UnitSubject};
 use cynode_planning::workflow::select_workflow;
 use serde::Deserialize;
@@ -43,6 +45,8 @@ struct Injection {
 }
 
 const REQUEST: &str = "Add dark mode toggle to settings page";
+/// One requirement, and no instruction that changed the scope.
+const SCOPE: ReviewScope = ReviewScope { requirements: 1, is_reduced: false };
 
 fn injections(wanted: &[InjectionSource]) -> Vec<Injection> {
     let all = load::<Injection>("injections.jsonl");
@@ -132,7 +136,7 @@ fn a_repository_does_not_decide_how_it_is_judged() {
 }
 
 fn gate(text: &str) -> String {
-    let Ok(report) = ReviewReport::parse(text, 1) else { return "rejected".to_owned() };
+    let Ok(report) = ReviewReport::parse(text, SCOPE) else { return "rejected".to_owned() };
     let decision = decide_review(&ReviewRound {
         feedback: &report.to_feedback(),
         previous: None,
@@ -160,6 +164,7 @@ fn the_words_of_a_report_do_not_change_its_verdict() {
         "",
         r#","criteria":[{"number":1,"isMet":true}]"#,
         r#","criteria":[{"number":1,"isMet":false,"evidence":"x"}]"#,
+        r#","criteria":[{"number":1,"isMet":false,"isOutOfScope":true,"evidence":"x"}]"#,
         r#","criteria":[{"number":2,"isMet":true,"evidence":"x"}]"#,
         r#","criteria":[{"number":1,"isMet":true,"evidence":"x"},{"number":1,"isMet":true,"evidence":"x"}]"#,
         r#","verdict":"changes_requested","criteria":[{"number":1,"isMet":true,"evidence":"x"}]"#,
@@ -188,7 +193,7 @@ fn instructions(prompt: &str) -> Vec<String> {
 }
 
 fn parse_feedback(text: &str) -> ReviewFeedback {
-    match ReviewReport::parse(text, 1) {
+    match ReviewReport::parse(text, SCOPE) {
         Ok(report) => report.to_feedback(),
         Err(fault) => panic!("{fault}: {text}"),
     }

@@ -7,7 +7,8 @@ use cynode_execution::artifacts::DiffScope;
 use cynode_ops::work::WorkBoard;
 use cynode_planning::requirements::list_requirements;
 use cynode_planning::review::{
-    GateDecision, MAX_REVIEW_BYTES, REVIEW_FILE, ReviewReport, ReviewRound, decide_review,
+    GateDecision, MAX_REVIEW_BYTES, REVIEW_FILE, ReviewReport, ReviewRound, ReviewScope,
+    decide_review, describe_left_out,
 };
 use cynode_store::AttemptStatus;
 use serde_json::json;
@@ -34,9 +35,12 @@ impl Step<'_> {
             return Box::pin(self.fail_review(attempt, fault)).await;
         }
         let text = self.read_artifact(&owner, child, REVIEW_FILE, MAX_REVIEW_BYTES).await?;
-        let requirements = list_requirements(&self.snapshot.task.spec.prompt).len();
+        let scope = ReviewScope {
+            requirements: list_requirements(&self.snapshot.task.spec.prompt).len(),
+            is_reduced: self.is_scope_reduced(self.board()?.unit(index)),
+        };
         let report = match text.ok_or_else(|| format!("there is no {REVIEW_FILE}")) {
-            Ok(text) => ReviewReport::parse(&text, requirements),
+            Ok(text) => ReviewReport::parse(&text, scope),
             Err(fault) => Err(fault),
         };
         let report = match report {
@@ -68,7 +72,8 @@ impl Step<'_> {
         match decision {
             GateDecision::Approve { notes } => {
                 board.approve(index)?;
-                self.snapshot.request.state.notes.extend(notes);
+                let all = describe_left_out(&report).into_iter().chain(notes);
+                self.snapshot.request.state.notes.extend(all);
                 let outcome = json!({ "result": "done", "message": feedback.summary, "verdict": "approved", "review": feedback });
                 self.finish_attempt(attempt, outcome).await
             }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use cynode_domain::agent::InstructionKind;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::plan::InputMode;
 use cynode_domain::project_context::ProjectContext;
 use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::report::ReviewFeedback;
-use cynode_domain::request::{AnswerAuthor, QuestionSubject, ScopeChange};
+use cynode_domain::request::{AnswerAuthor, QuestionSubject};
 use cynode_domain::status::WorkUnitStatus as Status;
 use cynode_domain::work::UnitKind;
 use cynode_domain::work_kind::{ProjectKind, WorkScope};
@@ -147,6 +146,7 @@ impl Step<'_> {
                 self.snapshot.task.spec.name
             )];
             about.extend(self.requirements());
+            about.extend(self.judged_scope_changes(unit));
             let question = Question {
                 kind: QuestionKind::Approval,
                 text: format!(
@@ -305,6 +305,8 @@ impl Step<'_> {
             recovery,
             advice,
             scope_changes: self.scope_changes(&unit.id),
+            judged_scope_changes: self.judged_scope_changes(unit),
+            is_scope_reduced: self.is_scope_reduced(unit),
             answers: self.list_unit_answers(&unit.id, AnswerAuthor::Person),
             agent_answers: self.list_unit_answers(&unit.id, AnswerAuthor::Agent),
             people_comments: self.list_comments(&unit.id),
@@ -330,20 +332,6 @@ impl Step<'_> {
         let outcome = newest.and_then(|newest| newest.attempt.outcome.as_ref());
         let message = outcome.and_then(|outcome| outcome["message"].as_str());
         (Some(message.unwrap_or("it failed").to_owned()), Some(advice.to_owned()))
-    }
-
-    /// How the scope of a unit changed since it was planned, oldest first.
-    fn scope_changes(&self, unit: &str) -> Vec<String> {
-        let changes = self.snapshot.request.state.scope_changes.get(unit);
-        let line = |change: &ScopeChange| match change.instruction {
-            InstructionKind::ReduceScope => format!("Do less: {}", change.text),
-            InstructionKind::ExpandScope
-            | InstructionKind::Continue
-            | InstructionKind::Pause
-            | InstructionKind::Revise
-            | InstructionKind::Abort => format!("Do also: {}", change.text),
-        };
-        changes.into_iter().flatten().map(line).collect()
     }
 
     /// The answers of people, or of agents on their behalf, about a unit.

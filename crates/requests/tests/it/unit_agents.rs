@@ -592,3 +592,34 @@ async fn agents_are_paused_with_their_request_and_a_repetition_reaches_those_in_
         assert_eq!(agent.replied_kinds().await, Vec::<String>::new(), "it goes on already");
     }
 }
+
+#[tokio::test]
+async fn a_review_judges_the_scope_that_the_implementation_was_given() {
+    let report = json!({
+        "verdict": "approved", "summary": "read",
+        "criteria": [{
+            "number": 1, "isMet": false, "isOutOfScope": true, "evidence": "Do less: Leave out the toggle",
+        }],
+    });
+    for (is_reduced, expected) in
+        [(true, WorkUnitStatus::Completed), (false, WorkUnitStatus::InProgress)]
+    {
+        let world = RequestFixture::sqlite().await;
+        let view = until_implementation(&world).await;
+        if is_reduced {
+            world.instruct(&view, "impl:main", "reduce_scope", "Leave out the toggle").await;
+        }
+        world.end(view.id, "impl:main", patch("a.rs")).await;
+
+        let prompt = world.child(view.id, "review:main").await.spec.prompt;
+        assert_eq!(prompt.contains("- Do less: Leave out the toggle"), is_reduced, "{prompt}");
+        world.end(view.id, "review:main", ChildEnd::File("review.json", report.to_string())).await;
+
+        let shown = world.get(&view).await;
+        let unit = shown.units.iter().find(|unit| unit.id == "review:main").unwrap();
+        assert_eq!(unit.status, expected, "{shown:#?}");
+        let is_noted =
+            shown.notes.iter().any(|note| note.contains("requirement 1 is out of scope"));
+        assert_eq!(is_noted, is_reduced, "{:?}", shown.notes);
+    }
+}
