@@ -81,7 +81,11 @@ impl UpstreamPool {
                 failures = if result.is_ok() { 0 } else { failures + 1 };
                 tokio::select! {
                     () = stopped.cancelled() => {}
-                    () = connections.closed.cancelled() => break,
+                    () = connections.closed.cancelled() => {
+                        // The pool may have been woken before this watch ended: it starts the next one.
+                        stopped.cancel();
+                        pool.wake.notify_one();
+                    }
                     () = connections.changed.notified() => {}
                     () = tokio::time::sleep(refresh_delay(&pool.options, failures)) => {}
                 }

@@ -129,29 +129,27 @@ async fn no_secret_said_in_chat_is_in_any_file_of_the_system_or_told_to_a_model(
     }
 
     let files = read_files_below(system.data_dir());
-    assert!(files.iter().any(|(_, bytes)| contains(bytes, "SECRET_REDACTED")));
+    assert!(files.iter().any(|(_, text)| text.contains("SECRET_REDACTED")));
     for secret in planted_secrets() {
         assert!(!provider.has_received(&secret.needle), "a model was told the {}", secret.name);
-        for (path, bytes) in &files {
-            assert!(!contains(bytes, &secret.needle), "the {} is in {path}", secret.name);
+        for (path, text) in &files {
+            assert!(!text.contains(&secret.needle), "the {} is in {path}", secret.name);
         }
     }
 }
 
-/// Every file of a system, including the database and all logs.
-fn read_files_below(dir: &Path) -> Vec<(String, Vec<u8>)> {
+/// Every file of a system, including the database and all logs, with what is no text replaced.
+fn read_files_below(dir: &Path) -> Vec<(String, String)> {
     let mut files = vec![];
     for entry in fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
             files.extend(read_files_below(&path));
         } else if path.is_file() {
-            files.push((path.display().to_string(), fs::read(&path).unwrap_or_default()));
+            let bytes = fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            files.push((path.display().to_string(), text));
         }
     }
     files
-}
-
-fn contains(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }

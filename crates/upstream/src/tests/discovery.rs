@@ -1,6 +1,6 @@
 //! Discovery of tools, and of changes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use serde_json::json;
 use super::fake::{Fake, Reply, event, stream};
 use super::world::{UpstreamFixture, quick};
 use crate::UpstreamOptions;
+use crate::interface::Upstreams as _;
 
 fn run(world: &UpstreamFixture) -> Shutdown {
     let (pool, shutdown) = (Arc::clone(&world.pool), Shutdown::new());
@@ -54,6 +55,33 @@ async fn all_pages_of_a_servers_tools_are_found_and_read_again_when_the_server_s
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     sender.send(event(&changed)).await.unwrap();
     world.register.wait_until(|register| register.tool_names("fake").len() == 3).await;
+    shutdown.trigger();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_connections_were_dropped_is_read_again_at_once() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reads);
+    let fake = Fake::with_sessions(move |seen| match seen.method() {
+        "tools/list" => {
+            counted.fetch_add(1, Ordering::SeqCst);
+            seen.result(json!({"tools": [{"name": "t", "inputSchema": {}}]}))
+        }
+        _ => seen.error(200, -32601),
+    })
+    .await;
+    let never = Duration::from_hours(1);
+    let world = UpstreamFixture::new(UpstreamOptions { refresh_every: never, ..quick() });
+    let server = world.install_http(&fake.url);
+    let shutdown = run(&world);
+
+    let mut known = 0;
+    for _ in 0..50 {
+        let is_read = world.register.wait_until(|_| reads.load(Ordering::SeqCst) > known);
+        tokio::time::timeout(Duration::from_secs(30), is_read).await.expect("it is read again");
+        known = reads.load(Ordering::SeqCst);
+        world.pool.drop_connections(server).await;
+    }
     shutdown.trigger();
 }
 
