@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal as _, Read as _};
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use cynode_wire::openai::{ChatMessage, ChatRequest};
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest};
 
 use crate::app::CliContext;
 use crate::cli::Format;

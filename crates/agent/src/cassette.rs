@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cynode_llm::ChunkCollector;
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, Delta, FunctionDelta, ToolCall, ToolCallDelta,
 };
 use futures_util::{StreamExt as _, stream};

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use cynode_client::{Client, McpClientError, McpResult, McpTool};
 use cynode_domain::policy::{ErrorKind, Stage};
-use cynode_wire::handoff::AgentRole;
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, Delta, FunctionDelta, ToolCallDelta, Usage,
 };
+use cynode_wire::handoff::AgentRole;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use cynode_wire::anthropic::MessagesErrorBody;
+use cynode_llm_wire::anthropic::MessagesErrorBody;
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;

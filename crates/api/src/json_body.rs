@@ -78,8 +78,8 @@ fn describe_error(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::ChatRequest;
-    use cynode_wire::openai::responses::ResponseRequest;
+    use cynode_llm_wire::openai::ChatRequest;
+    use cynode_llm_wire::openai::responses::ResponseRequest;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cynode_domain::ids::ThreadId;
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest, ErrorBody, ModelList};
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion, ChatRequest, ErrorBody, ModelList};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::problem::Problem;
 use cynode_wire::threads::{CreateThread, ThreadMessageView, ThreadQuery, ThreadView};

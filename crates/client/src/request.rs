@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cynode_domain::ids::{IncarnationId, TraceId};
+use cynode_llm_wire::openai::ErrorBody;
 use cynode_wire::nodes::INCARNATION_HEADER;
-use cynode_wire::openai::ErrorBody;
 use cynode_wire::problem::Problem;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};

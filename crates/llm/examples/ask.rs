@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use cynode_llm::{ChunkCollector, ProviderCredential, ProviderEndpoint, ProviderKind, connect};
-use cynode_wire::openai::{ChatMessage, ChatRequest};
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 

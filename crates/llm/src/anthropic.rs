@@ -10,7 +10,7 @@ mod response;
 
 use async_trait::async_trait;
 use cynode_domain::model::CredentialKind;
-use cynode_wire::openai::{ChatCompletion, ChatRequest};
+use cynode_llm_wire::openai::{ChatCompletion, ChatRequest};
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde::Deserialize;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     ChatChunk, ChatCompletion, Choice, ChunkChoice, FunctionCall, ToolCall, ToolCallDelta, Usage,
 };
 
@@ -96,7 +96,7 @@ pub fn refusal(answer: &ChatCompletion) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::{Delta, FunctionDelta};
+    use cynode_llm_wire::openai::{Delta, FunctionDelta};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //!
 //! Start at [`Provider`], which answers chat completions, whole or streamed. [`connect`] returns a client of
 //! an [`ProviderEndpoint`]; [`resilience::ResilientProvider`] adds a concurrency limit, a circuit breaker and retries. Requests and
-//! responses are `cynode_wire::openai` types, independent of the provider's own API.
+//! responses are `cynode_llm_wire::openai` types, independent of the provider's own API.
 //!
 //! Invariants: no secret appears in an error or a log; no redirect is followed; every wait and every
 //! body is bounded; dropping a stream cancels its request.
@@ -24,7 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::Stream;
 
 pub use collect::{ChunkCollector, refusal};

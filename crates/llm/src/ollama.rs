@@ -1,7 +1,7 @@
 //! Ollama: its OpenAI-compatible chat, and its own list of models.
 
 use async_trait::async_trait;
-use cynode_wire::openai::{ChatCompletion, ChatRequest};
+use cynode_llm_wire::openai::{ChatCompletion, ChatRequest};
 use serde::Deserialize;
 
 use crate::endpoint::strip_version;

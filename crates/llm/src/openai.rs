@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use async_trait::async_trait;
 use cynode_domain::model::ProviderKind;
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, ModelEntry, ModelList, StreamOptions,
 };
 use reqwest::header::AUTHORIZATION;

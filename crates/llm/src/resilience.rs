@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use backon::Retryable as _;
 use cynode_domain::backoff::Backoff;
 use cynode_http::{CircuitBreaker, CircuitBreakerOptions, CircuitOpen};
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{StreamExt, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::DateTime;
-use cynode_wire::openai::CREDENTIAL_CODE;
+use cynode_llm_wire::openai::CREDENTIAL_CODE;
 use reqwest::StatusCode;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use secrecy::ExposeSecret;

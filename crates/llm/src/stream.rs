@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cynode_wire::openai::ChatChunk;
+use cynode_llm_wire::openai::ChatChunk;
 use cynode_wire::sse;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};

@@ -3,7 +3,7 @@
 //! Small models often write a tool call as text: in a code block, between `<tool_call>` tags, or with the
 //! braces of their template doubled. Start at [`first_json_object`] for one value and at [`parse_tool_calls`] for calls.
 
-use cynode_wire::openai::FunctionCall;
+use cynode_llm_wire::openai::FunctionCall;
 use serde_json::{Map, Value};
 
 /// The most opening braces that are tried without finding an object in one text.

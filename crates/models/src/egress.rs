@@ -41,10 +41,10 @@ use std::time::Duration;
 
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::model::ProviderKind;
+use cynode_llm_wire::openai::ChatChunk;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
-use cynode_wire::openai::ChatChunk;
 use futures_util::Stream;
 
 use crate::{credentials::CredentialError, credentials::CredentialManager};

@@ -27,10 +27,10 @@ mod validate;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 

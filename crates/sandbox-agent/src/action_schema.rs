@@ -1,6 +1,6 @@
 //! The actions as the model sees them: tool definitions, one JSON Schema, or a list in the prompt.
 
-use cynode_wire::openai::ToolDefinition;
+use cynode_llm_wire::openai::ToolDefinition;
 use serde_json::{Map, Value, json};
 
 /// One action for the model.

@@ -11,9 +11,9 @@ use cynode_agent_job::journal::{Journal, StepOutcome};
 use cynode_agent_job::stop::JobEnd;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::trace::TraceStop;
+use cynode_llm_wire::openai::ChatCompletion;
 use cynode_roles::{StepWorker, WorkerEnd};
 use cynode_wire::agent_jobs::{ActionFormat, AgentJobSpec, CriterionEvidence, StopCondition};
-use cynode_wire::openai::ChatCompletion;
 use serde_json::{Map, Value};
 
 use crate::action::{Action, FinishReport, RunCommand, ToolAction};

@@ -5,7 +5,7 @@
 
 use cynode_agent_job::bounded_text::clip_end;
 use cynode_llm::{first_json_object, parse_tool_calls, refusal};
-use cynode_wire::openai::{ChatCompletion, FunctionCall};
+use cynode_llm_wire::openai::{ChatCompletion, FunctionCall};
 use serde_json::{Map, Value};
 
 use crate::action::{Action, ToolAction};
@@ -167,7 +167,7 @@ fn strip_think_blocks(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::{AssistantMessage, Choice, ToolCall};
+    use cynode_llm_wire::openai::{AssistantMessage, Choice, ToolCall};
 
     use super::*;
     use crate::action::{ReadFile, ToolAction};

@@ -7,7 +7,7 @@ use cynode_llm::{
     ChunkCollector, InvalidEndpoint, Provider, ProviderEndpoint, ProviderError, ProviderKind,
     ProviderLimits, connect,
 };
-use cynode_wire::openai::{ChatCompletion, ChatRequest};
+use cynode_llm_wire::openai::{ChatCompletion, ChatRequest};
 use futures_util::StreamExt as _;
 
 use crate::repetition::RepetitionGuard;

@@ -1,6 +1,6 @@
 //! Recognises an answer that repeats itself without an end, as small models write under a grammar.
 
-use cynode_wire::openai::ChatChunk;
+use cynode_llm_wire::openai::ChatChunk;
 
 /// Bytes at the end of an answer that are examined.
 const WINDOW_BYTES: usize = 2_000;
@@ -42,7 +42,7 @@ impl RepetitionGuard {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::Delta;
+    use cynode_llm_wire::openai::Delta;
 
     use super::*;
 

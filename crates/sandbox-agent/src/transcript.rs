@@ -9,8 +9,8 @@
 use std::collections::VecDeque;
 
 use cynode_agent_job::bounded_text::{clip_middle, one_line};
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest, ToolCall};
 use cynode_wire::agent_jobs::ActionFormat;
-use cynode_wire::openai::{ChatMessage, ChatRequest, ToolCall};
 use serde_json::{Map, Value};
 
 use crate::action_schema::{response_format, tool_definitions};

@@ -1,6 +1,6 @@
 //! Request and response bodies of every API.
 //!
-//! Requests reject unknown fields, except those of OpenAI's and Anthropic's APIs; responses may gain fields.
+//! Requests reject unknown fields; responses may gain fields. The bodies of the APIs of models are in `llm-wire`.
 //! Request types are verbs (`CreateTask`), responses end in `View`, stream items in `Event`.
 //!
 //! Invariant: types here have no behaviour beyond serialisation and the contract of each call.
@@ -8,7 +8,6 @@
 pub mod agent_jobs;
 pub mod agent_profiles;
 pub mod agents;
-pub mod anthropic;
 pub mod apmas;
 pub mod artifacts;
 pub mod audit;
@@ -33,7 +32,6 @@ pub mod knowledge;
 pub mod memory;
 pub mod nodes;
 pub mod notifications;
-pub mod openai;
 pub mod page;
 pub mod planning;
 pub mod preferences;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest};
 use cynode_testkit::planted_secrets;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
-use cynode_wire::openai::{ChatMessage, ChatRequest};
 use serde_json::json;
 
 use crate::system::{PATIENCE, System, SystemDatabase};

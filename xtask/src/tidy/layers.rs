@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-http", 0),
     ("cynode-knowledge", 1),
     ("cynode-lease", 1),
+    ("cynode-llm-wire", 1),
     ("cynode-planning", 1),
     ("cynode-audit", 1),
     ("cynode-skill-scan", 1),

@@ -1,7 +1,7 @@
 //! Streams an answer to the terminal.
 
 use cynode_client::ChatChunkStream;
-use cynode_wire::openai::{ChatChunk, ChatRequest};
+use cynode_llm_wire::openai::{ChatChunk, ChatRequest};
 
 use super::CliConversation;
 use super::word_wrap::WordWrap;

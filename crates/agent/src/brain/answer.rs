@@ -1,7 +1,7 @@
 //! Parses and validates a model's answer to a decision.
 
 use cynode_llm::{first_json_object, parse_tool_calls};
-use cynode_wire::openai::{AssistantMessage, ChatCompletion};
+use cynode_llm_wire::openai::{AssistantMessage, ChatCompletion};
 use serde::Deserialize as _;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     AssistantMessage, ChatCompletion, ChatMessage, ChatRequest, Content, ToolDefinition,
 };
 use serde_json::Value;

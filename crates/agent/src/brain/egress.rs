@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cynode_llm::{ChunkCollector, Provider, ProviderCredential, ProviderError, refusal};
-use cynode_wire::openai::{ChatCompletion, NO_PROVIDER_CODE};
+use cynode_llm_wire::openai::{ChatCompletion, NO_PROVIDER_CODE};
 use futures_util::StreamExt as _;
 use secrecy::SecretString;
 

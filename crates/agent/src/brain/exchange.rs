@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest};
 use cynode_runtime::redact::redact;
-use cynode_wire::openai::{ChatMessage, ChatRequest};
 use regex::Regex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -73,7 +73,7 @@ static VARYING: LazyLock<Regex> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::ToolDefinition;
+    use cynode_llm_wire::openai::ToolDefinition;
 
     use super::*;
 

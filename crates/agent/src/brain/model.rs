@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_wire::openai::{ChatChunk, ChatCompletion};
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion};
 use futures_util::Stream;
 
 use super::MissingRecording;

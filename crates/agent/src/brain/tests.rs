@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use cynode_wire::openai::{AssistantMessage, ChatCompletion, ChatRequest, Choice, ToolCall};
+use cynode_llm_wire::openai::{AssistantMessage, ChatCompletion, ChatRequest, Choice, ToolCall};
 use serde_json::json;
 
 use super::decisions::{FailureAction, HandleFailure, RouteAmbiguity};

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use cynode_llm_wire::openai::{ChatCompletion, ChatMessage, ToolDefinition};
 use cynode_runtime::redact::redact_json;
-use cynode_wire::openai::{ChatCompletion, ChatMessage, ToolDefinition};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

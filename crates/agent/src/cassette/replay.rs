@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cynode_wire::openai::ChatMessage;
+use cynode_llm_wire::openai::ChatMessage;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest, Choice};
 use cynode_wire::handoff::DecidedBy;
-use cynode_wire::openai::{ChatMessage, ChatRequest, Choice};
 use serde_json::{Value, json};
 
 use super::*;

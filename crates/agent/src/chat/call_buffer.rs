@@ -1,7 +1,7 @@
 //! Buffers model output that may be a tool call written as text.
 
 use cynode_llm::{may_be_tool_call, parse_tool_calls};
-use cynode_wire::openai::ToolCall;
+use cynode_llm_wire::openai::ToolCall;
 
 /// Buffered output. Small models write tool calls as text, which the user should not see.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl CallBuffer {
         if calls.is_empty() {
             return Err(self.text);
         }
-        let call = |(index, call): (usize, cynode_wire::openai::FunctionCall)| {
+        let call = |(index, call): (usize, cynode_llm_wire::openai::FunctionCall)| {
             ToolCall::function(&format!("text_{index}"), &call.name, call.arguments)
         };
         Ok(calls.into_iter().enumerate().map(call).collect())

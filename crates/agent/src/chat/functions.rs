@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cynode_client::McpTool;
+use cynode_llm_wire::openai::ToolDefinition;
 use cynode_roles::{PlanMetadata, StepLimit, ToolPlanner, run_planner};
-use cynode_wire::openai::ToolDefinition;
 use cynode_wire::tool_calls::{DbTaskCreate, DbTaskGet, DbTaskList, ToolCall as _};
 use serde_json::{Value, json};
 

@@ -9,12 +9,12 @@ use std::time::Duration;
 use cynode_client::McpClientError;
 use cynode_domain::trace::TraceStop;
 use cynode_llm::ChunkCollector;
+use cynode_llm_wire::openai::{
+    AssistantMessage, ChatCompletion, ChatMessage, ChatRequest, Content, ToolCall,
+};
 use cynode_roles::{PlanMetadata, StepWorker, WorkerEnd, run_worker};
 use cynode_runtime::trace_recorder::TraceRecorder;
 use cynode_wire::handoff::{HandoffUsage, Turn};
-use cynode_wire::openai::{
-    AssistantMessage, ChatCompletion, ChatMessage, ChatRequest, Content, ToolCall,
-};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cynode_domain::trace::{TraceEventKind, TraceStop};
+use cynode_llm_wire::openai::ChatMessage;
 use cynode_wire::handoff::ChatEvent;
-use cynode_wire::openai::ChatMessage;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The messages of a request: the newest turns that fit the limits.
 
+use cynode_llm_wire::openai::ChatMessage;
 use cynode_wire::handoff::{Turn, TurnRole};
-use cynode_wire::openai::ChatMessage;
 
 use super::fragment::truncate_text;
 use super::untrusted;

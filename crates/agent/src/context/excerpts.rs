@@ -1,8 +1,8 @@
 //! Excerpts of the memory and the documents of a project, quoted as the prompts of work units quote them.
 
 use cynode_domain::project_excerpts::ProjectExcerpts;
+use cynode_llm_wire::openai::ChatMessage;
 use cynode_planning::prompt::render_excerpts;
-use cynode_wire::openai::ChatMessage;
 
 use super::fragment::ContextFragment;
 use super::untrusted;

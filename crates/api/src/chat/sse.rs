@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use cynode_wire::openai::ChatChunk;
+use cynode_llm_wire::openai::ChatChunk;
 use futures_util::{Stream, StreamExt as _, stream};
 
 use super::OpenAiError;

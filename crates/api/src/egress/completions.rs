@@ -6,9 +6,9 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use cynode_domain::ids::TraceId;
+use cynode_llm_wire::openai::{ChatCompletion, ChatRequest};
 use cynode_models::egress::Inference;
 use cynode_resources::secrets::RedactedRequest;
-use cynode_wire::openai::{ChatCompletion, ChatRequest};
 use http::HeaderMap;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -28,7 +28,7 @@ pub(crate) fn routes(state: AgentEgressState) -> OpenApiRouter {
 #[utoipa::path(post, path = "/v1/egress/chat/completions", tag = "models",
     request_body = ChatRequest,
     responses((status = 200, body = ChatCompletion),
-        (status = "4XX", body = cynode_wire::openai::ErrorBody)))]
+        (status = "4XX", body = cynode_llm_wire::openai::ErrorBody)))]
 async fn complete(
     State(way): State<AgentEgressState>,
     Extension(trace): Extension<TraceId>,
@@ -56,8 +56,8 @@ async fn complete(
 mod tests {
     use std::time::Duration;
 
+    use cynode_llm_wire::openai::{ChatChunk, Delta};
     use cynode_models::egress::EgressError;
-    use cynode_wire::openai::{ChatChunk, Delta};
     use futures_util::{StreamExt as _, stream};
 
     use super::*;

@@ -25,11 +25,11 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use cynode_domain::ids::TraceId;
-use cynode_models::egress::Inference;
-use cynode_resources::secrets::RedactedRequest;
-use cynode_wire::anthropic::{
+use cynode_llm_wire::anthropic::{
     CountTokens, MessagesErrorBody, MessagesRequest, MessagesResponse, TokenCount,
 };
+use cynode_models::egress::Inference;
+use cynode_resources::secrets::RedactedRequest;
 use http::HeaderMap;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -1,7 +1,7 @@
 //! Converts the answer of a chat turn to a response.
 
-use cynode_wire::openai::ChatCompletion;
-use cynode_wire::openai::responses::{
+use cynode_llm_wire::openai::ChatCompletion;
+use cynode_llm_wire::openai::responses::{
     IncompleteDetails, OutputItem, OutputPart, ResponseStatus, ResponseView,
 };
 
@@ -63,7 +63,7 @@ fn bare_id(response: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::responses::{ResponseRequest, ResponseSettings};
+    use cynode_llm_wire::openai::responses::{ResponseRequest, ResponseSettings};
     use serde_json::json;
 
     use super::*;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use cynode_wire::openai::ChatChunk;
-use cynode_wire::openai::responses::{NumberedEvent, ResponseView};
+use cynode_llm_wire::openai::ChatChunk;
+use cynode_llm_wire::openai::responses::{NumberedEvent, ResponseView};
 use futures_util::{Stream, StreamExt as _, stream};
 
 use crate::chat::OpenAiError;

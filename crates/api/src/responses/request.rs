@@ -1,7 +1,7 @@
 //! Converts a response request to a chat request.
 
-use cynode_wire::openai::responses::{InputItem, ResponseInput, ResponseRequest, ResponseTool};
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::responses::{InputItem, ResponseInput, ResponseRequest, ResponseTool};
+use cynode_llm_wire::openai::{
     ChatMessage, ChatRequest, Content, FunctionDefinition, Other, Part, StreamOptions, ToolCall,
     ToolDefinition,
 };

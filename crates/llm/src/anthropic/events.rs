@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cynode_wire::openai::{self, ChatChunk, Delta, FunctionDelta, ToolCallDelta};
+use cynode_llm_wire::openai::{self, ChatChunk, Delta, FunctionDelta, ToolCallDelta};
 use serde::Deserialize;
 
 use super::response::{AnthropicBlock, AnthropicMessage, AnthropicUsage, finish_reason};

@@ -3,7 +3,7 @@
 //! Invariant: an option that would change the answer and that this API does not support is rejected by
 //! name; it is never dropped silently.
 
-use cynode_wire::openai::ChatRequest;
+use cynode_llm_wire::openai::ChatRequest;
 use serde_json::{Map, Value, json};
 
 use crate::ProviderError;

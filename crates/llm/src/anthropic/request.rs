@@ -1,6 +1,6 @@
 //! Translates a chat request to the messages API.
 
-use cynode_wire::openai::{ChatMessage, ChatRequest, Content, Part, ToolCall, ToolDefinition};
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest, Content, Part, ToolCall, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use super::options;

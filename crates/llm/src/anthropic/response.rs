@@ -1,6 +1,6 @@
 //! A whole response of the messages API.
 
-use cynode_wire::openai::{self, AssistantMessage, ChatCompletion, Choice, Other, ToolCall};
+use cynode_llm_wire::openai::{self, AssistantMessage, ChatCompletion, Choice, Other, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 

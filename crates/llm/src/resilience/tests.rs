@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use cynode_wire::openai::Delta;
+use cynode_llm_wire::openai::Delta;
 use tokio::time::Instant;
 
 use super::*;

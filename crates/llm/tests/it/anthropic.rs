@@ -1,8 +1,8 @@
 //! Anthropic's API, whole and streamed.
 
 use cynode_llm::{ChunkCollector, ProviderError, ProviderKind, refusal};
+use cynode_llm_wire::openai::{ToolCall, ToolDefinition, Usage};
 use cynode_testkit::provider::Answer;
-use cynode_wire::openai::{ToolCall, ToolDefinition, Usage};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 

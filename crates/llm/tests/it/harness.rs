@@ -7,8 +7,8 @@ use cynode_llm::{
     ChunkStream, Provider, ProviderCredential, ProviderEndpoint, ProviderError, ProviderKind,
     ProviderLimits, connect,
 };
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion, ChatMessage, ChatRequest};
 use cynode_testkit::provider::{Answer, ScriptedProvider};
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatMessage, ChatRequest};
 use futures_util::StreamExt as _;
 
 /// The credential of every request.

@@ -1,8 +1,8 @@
 //! OpenAI-compatible and Ollama servers.
 
 use cynode_llm::{ProviderKind, refusal};
+use cynode_llm_wire::openai::{ChatRequest, ToolCall, ToolDefinition, Usage};
 use cynode_testkit::provider::Answer;
-use cynode_wire::openai::{ChatRequest, ToolCall, ToolDefinition, Usage};
 use serde_json::{Value, json};
 
 use crate::harness::{ProviderHarness, SECRET, request};

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use cynode_llm::resilience::{ResilienceOptions, ResilientProvider};
 use cynode_llm::{Provider as _, ProviderError, ProviderKind, ProviderLimits, TimeoutPhase};
+use cynode_llm_wire::openai::{ChatChunk, Usage};
 use cynode_testkit::provider::Answer;
-use cynode_wire::openai::{ChatChunk, Usage};
 use futures_util::StreamExt as _;
 
 use crate::harness::{ProviderHarness, joined_text, request};

@@ -7,8 +7,8 @@ use cynode_domain::model::InferenceOutcome;
 use cynode_domain::policy::Effect;
 use cynode_llm::resilience::ResilientProvider;
 use cynode_llm::{Provider as _, ProviderCredential, ProviderError};
+use cynode_llm_wire::openai::{ChatCompletion, ChatRequest, StreamOptions};
 use cynode_store::{AppendRows, EgressDecision, Entry};
-use cynode_wire::openai::{ChatCompletion, ChatRequest, StreamOptions};
 use sha2::{Digest, Sha256};
 use tracing::Instrument as _;
 

@@ -3,9 +3,9 @@
 use cynode_domain::ids::InferenceId;
 use cynode_domain::model::InferenceOutcome;
 use cynode_llm::ProviderError;
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion, Usage};
 use cynode_runtime::redact::redact;
 use cynode_store::{AppendRows, Entry, InferenceCall};
-use cynode_wire::openai::{ChatChunk, ChatCompletion, Usage};
 use tokio::time::Instant;
 use tracing::Span;
 

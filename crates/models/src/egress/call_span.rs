@@ -1,11 +1,11 @@
 //! The span of a call that was sent to a provider, for a collector.
 
 use cynode_domain::policy::Principal;
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion};
 use cynode_runtime::telemetry::gen_ai::{
     ModelAnswerAttributes, ModelCallAttributes, OperationSpan,
 };
 use cynode_store::InferenceCall;
-use cynode_wire::openai::{ChatChunk, ChatCompletion};
 use tracing::Span;
 
 /// The span of a call and what its answer says about itself.

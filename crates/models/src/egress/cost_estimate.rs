@@ -2,7 +2,7 @@
 //!
 //! Invariant: estimates err on the high side, so that a budget holds.
 
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Content, Delta, Part,
     ToolCall, ToolDefinition, Usage,
 };
@@ -148,8 +148,8 @@ pub(super) fn completion_bytes(answer: &ChatCompletion) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::FunctionDelta;
-    use cynode_wire::openai::ToolCallDelta;
+    use cynode_llm_wire::openai::FunctionDelta;
+    use cynode_llm_wire::openai::ToolCallDelta;
     use serde_json::json;
 
     use super::*;

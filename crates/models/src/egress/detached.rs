@@ -1,6 +1,6 @@
 //! Streamed answers that are read from the provider independently of a slow client.
 
-use cynode_wire::openai::ChatChunk;
+use cynode_llm_wire::openai::ChatChunk;
 use futures_util::StreamExt as _;
 
 use super::{Egress, EgressError, EgressStream, Inference};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use cynode_llm_wire::openai::Usage;
 use cynode_store::ModelProvider;
-use cynode_wire::openai::Usage;
 use cynode_wire::providers::Price;
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cynode_domain::model::ProviderKind;
 use cynode_llm::ProviderError;
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     ChatCompletion, ChatMessage, ChatRequest, FunctionDefinition, ToolDefinition,
 };
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use cynode_domain::model::InferenceOutcome;
 use cynode_llm::ChunkStream;
-use cynode_wire::openai::ChatChunk;
+use cynode_llm_wire::openai::ChatChunk;
 use futures_util::{StreamExt as _, stream};
 
 use super::call::record_failure;

@@ -7,8 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use cynode_llm_wire::openai::{
+    ChatChunk, ChatCompletion, ChunkChoice, FunctionDelta, ToolCallDelta,
+};
 use cynode_runtime::redact::redact_with_marker;
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChunkChoice, FunctionDelta, ToolCallDelta};
 use serde_json::{Map, Value};
 
 use cynode_resources::secrets::SECRET_MARKER;

@@ -6,7 +6,7 @@
 //! back into a call of the function.
 
 use cynode_llm::{ChunkStream, first_json_object};
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Content, Delta, FunctionDefinition,
     FunctionDelta, ToolCall, ToolCallDelta,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, Choice, FunctionCall, ToolCallDelta, Usage,
 };
 use serde_json::{Map, Value, json};
@@ -169,7 +169,7 @@ pub(super) fn clean_for_storage(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::{Delta, FunctionDelta};
+    use cynode_llm_wire::openai::{Delta, FunctionDelta};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The context window of the project manager: the newest part of a conversation.
 
+use cynode_llm_wire::openai::ChatMessage;
 use cynode_store::ThreadMessage;
 use cynode_wire::handoff::{Turn, TurnRole};
-use cynode_wire::openai::ChatMessage;
 
 pub(super) const MAX_MESSAGES: u32 = 40;
 const MAX_CHARS: usize = 24_000;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use cynode_llm_wire::openai::{ChatChunk, ChatRequest, Delta, Usage};
 use cynode_wire::handoff::{ChatEvent, ChatHandoff, FailureKind, TurnRole};
-use cynode_wire::openai::{ChatChunk, ChatRequest, Delta, Usage};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::json;
 

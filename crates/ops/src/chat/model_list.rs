@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
+use cynode_llm_wire::openai::{ChatCompletion, ModelEntry};
 use cynode_wire::health::ManagerStatus;
-use cynode_wire::openai::{ChatCompletion, ModelEntry};
 use cynode_wire::providers::ModelsView;
 
 use super::{Chat, ChatError, MANAGER_MODEL};

@@ -1,6 +1,6 @@
 //! Turns answered by a model, without the project manager.
 
-use cynode_wire::openai::{ChatChunk, ChatCompletion};
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion};
 use futures_util::StreamExt as _;
 
 use super::turn::{ChatTurn, TurnChunks, TurnScope};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use cynode_domain::ids::{ChatMessageId, ProjectId, ThreadId};
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest, Content};
 use cynode_store::{
     AppendRows, ChatRecord, DefaultProjectContext, Entry, Thread, ThreadMessage, Tx,
 };
-use cynode_wire::openai::{ChatMessage, ChatRequest, Content};
 use serde_json::{Map, Value, json};
 use tracing::info;
 

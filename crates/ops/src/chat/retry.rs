@@ -6,9 +6,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use cynode_domain::ids::{ChatTurnId, ThreadId};
+use cynode_llm_wire::openai::ChatRequest;
 use cynode_store::{ChatRecord, ThreadMessage};
 use cynode_wire::handoff::HandoffUsage;
-use cynode_wire::openai::ChatRequest;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{ChatTurnId, ProjectId, ThreadId};
+use cynode_llm_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use cynode_store::ThreadMessage;
-use cynode_wire::openai::{ChatChunk, ChatCompletion, ChatRequest};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use tokio::sync::OwnedSemaphorePermit;

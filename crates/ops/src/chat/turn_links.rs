@@ -5,10 +5,10 @@
 //! two conversations of one user in one project do not mix.
 
 use cynode_domain::ids::{ChatTurnId, ProjectId};
-use cynode_store::{ChatRecord, ThreadMessage, Tx};
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     AssistantMessage, ChatCompletion, ChatMessage, Choice, Content, ToolCall, Usage,
 };
+use cynode_store::{ChatRecord, ThreadMessage, Tx};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

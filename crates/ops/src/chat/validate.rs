@@ -1,6 +1,6 @@
 //! Validation of chat requests.
 
-use cynode_wire::openai::ChatRequest;
+use cynode_llm_wire::openai::ChatRequest;
 
 use super::ChatError;
 
@@ -64,7 +64,7 @@ pub(super) fn validate_manager_request(request: &ChatRequest) -> Result<(), Chat
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::ChatMessage;
+    use cynode_llm_wire::openai::ChatMessage;
     use serde_json::{Value, json};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use cynode_wire::openai::{ChatMessage, ChatRequest, Content, FunctionDefinition, Part};
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest, Content, FunctionDefinition, Part};
 
 use super::{SecretKinds, redact_text, redact_value};
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use cynode_llm_wire::openai::ChatRequest;
 use cynode_sandbox_agent::{CONTEXT_TOKENS, estimate_tokens};
 use cynode_testkit::provider::Answer;
 use cynode_wire::agent_jobs::StopCondition;
-use cynode_wire::openai::ChatRequest;
 use serde_json::json;
 
 use crate::harness::{TestJob, command, finish, read};

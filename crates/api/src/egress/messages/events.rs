@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use cynode_wire::anthropic::{MessageEnd, MessagesBlock, MessagesBlockDelta, MessagesEvent};
-use cynode_wire::openai::{ChatChunk, ToolCallDelta, Usage};
+use cynode_llm_wire::anthropic::{MessageEnd, MessagesBlock, MessagesBlockDelta, MessagesEvent};
+use cynode_llm_wire::openai::{ChatChunk, ToolCallDelta, Usage};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::json;
 

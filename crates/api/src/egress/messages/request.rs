@@ -5,8 +5,8 @@
 
 mod content;
 
-use cynode_wire::anthropic::{CountTokens, MessagesRequest, MessagesTool, MessagesToolChoice};
-use cynode_wire::openai::{ChatRequest, StreamOptions, ToolDefinition};
+use cynode_llm_wire::anthropic::{CountTokens, MessagesRequest, MessagesTool, MessagesToolChoice};
+use cynode_llm_wire::openai::{ChatRequest, StreamOptions, ToolDefinition};
 use serde_json::{Value, json};
 
 use crate::anthropic_error::AnthropicError;

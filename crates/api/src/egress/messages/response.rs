@@ -1,8 +1,10 @@
 //! Translates a chat completion to a message.
 
 use cynode_domain::ids::TraceId;
-use cynode_wire::anthropic::{MessagesBlock, MessagesResponse, MessagesStopReason, MessagesUsage};
-use cynode_wire::openai::{ChatCompletion, ChatRequest, Other, Usage};
+use cynode_llm_wire::anthropic::{
+    MessagesBlock, MessagesResponse, MessagesStopReason, MessagesUsage,
+};
+use cynode_llm_wire::openai::{ChatCompletion, ChatRequest, Other, Usage};
 use serde_json::{Value, json};
 
 use super::token_estimate::{request_tokens, tokens_for_bytes};

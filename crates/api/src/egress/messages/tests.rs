@@ -1,10 +1,10 @@
 //! Both directions together: a call of a tool survives the way to the agent and back, whole and streamed.
 
-use cynode_wire::anthropic::{
+use cynode_llm_wire::anthropic::{
     ContentBlock, MessageContent, MessageParam, MessageRole, MessagesBlock, MessagesBlockDelta,
     MessagesEvent,
 };
-use cynode_wire::openai::{
+use cynode_llm_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, ChatRequest, Choice, Delta, FunctionDelta, Other,
     ToolCall, ToolCallDelta,
 };

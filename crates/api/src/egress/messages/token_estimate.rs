@@ -3,7 +3,7 @@
 //! The estimate is for agents that plan their context. Budgets use the provider's usage, or an estimate of their own that
 //! errs on the high side.
 
-use cynode_wire::openai::{ChatMessage, ChatRequest, Content, ToolCall, ToolDefinition};
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest, Content, ToolCall, ToolDefinition};
 
 const BYTES_PER_TOKEN: usize = 4;
 /// What Anthropic documents for an image that is not scaled down.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cynode_ops::chat::MAX_BUFFERED_BYTES;
-use cynode_wire::openai::responses::{
+use cynode_llm_wire::openai::responses::{
     ContentPosition, NumberedEvent, OutputItem, OutputPart, ResponseEvent, ResponseFault,
     ResponseStatus, ResponseView,
 };
-use cynode_wire::openai::{ChatChunk, ErrorBody, ToolCallDelta};
+use cynode_llm_wire::openai::{ChatChunk, ErrorBody, ToolCallDelta};
+use cynode_ops::chat::MAX_BUFFERED_BYTES;
 
 use super::super::completion::{function_id, message_id, set_status};
 
@@ -304,8 +304,8 @@ fn to_index(index: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use cynode_wire::openai::responses::{ResponseRequest, ResponseSettings};
-    use cynode_wire::openai::{Delta, FunctionDelta, Usage};
+    use cynode_llm_wire::openai::responses::{ResponseRequest, ResponseSettings};
+    use cynode_llm_wire::openai::{Delta, FunctionDelta, Usage};
     use serde_json::{Value, json};
 
     use super::*;

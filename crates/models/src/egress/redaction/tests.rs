@@ -1,6 +1,6 @@
 //! Tests of secrets in complete and streamed answers.
 
-use cynode_wire::openai::{AssistantMessage, Choice, Delta, ToolCall};
+use cynode_llm_wire::openai::{AssistantMessage, Choice, Delta, ToolCall};
 use proptest::prelude::*;
 use serde_json::json;
 

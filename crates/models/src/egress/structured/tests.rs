@@ -1,6 +1,6 @@
 //! Tests of a forced function in each form, and back.
 
-use cynode_wire::openai::{AssistantMessage, Choice, ToolDefinition};
+use cynode_llm_wire::openai::{AssistantMessage, Choice, ToolDefinition};
 
 use super::*;
 

@@ -1,10 +1,10 @@
 //! Linked turns.
 
 use cynode_domain::ids::{ChatMessageId, ChatTurnId, ThreadId};
+use cynode_llm_wire::openai::ChatMessage;
 use cynode_ops::{chat::ChatCall, chat::ChatOptions, chat::Link, chat::MANAGER_MODEL};
 use cynode_resources::Projects;
 use cynode_store::{AppendRows, Entry, ThreadMessage};
-use cynode_wire::openai::ChatMessage;
 use cynode_wire::projects::CreateProject;
 use serde_json::json;
 use uuid::Uuid;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cynode_execution::handoff::HandoffOptions;
+use cynode_llm_wire::openai::ChatRequest;
 use cynode_ops::{chat::ChatCall, chat::ChatError, chat::ChatOptions, chat::MANAGER_MODEL};
-use cynode_wire::openai::ChatRequest;
 use futures_util::StreamExt as _;
 
 use super::world::{ChatWorld, MODEL, Manner, request, turn};
@@ -214,7 +214,7 @@ async fn a_client_that_tries_again_has_said_it_once() {
 async fn the_project_manager_is_asked_by_the_user_only() {
     let world = ChatWorld::new(Manner::Answer).await;
     let mut odd = request(MANAGER_MODEL, "hello");
-    odd.messages.push(cynode_wire::openai::ChatMessage::text("assistant", "I said this"));
+    odd.messages.push(cynode_llm_wire::openai::ChatMessage::text("assistant", "I said this"));
 
     let refused = world.chat.complete(world.call(), odd).await.unwrap_err();
 

@@ -1,8 +1,8 @@
 //! The order of a turn: dispatch, input, persistence.
 
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest, StreamOptions};
 use cynode_ops::{chat::MANAGER_MODEL, chat::SECRET_MARKER};
 use cynode_testkit::planted_secrets;
-use cynode_wire::openai::{ChatMessage, ChatRequest, StreamOptions};
 use futures_util::StreamExt as _;
 use serde_json::json;
 

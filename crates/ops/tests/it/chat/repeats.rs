@@ -1,8 +1,8 @@
 //! Requests to the project manager that clients retry by themselves.
 
 use cynode_domain::ids::ChatTurnId;
+use cynode_llm_wire::openai::ChatMessage;
 use cynode_ops::{chat::ChatCall, chat::ChatError, chat::Link, chat::MANAGER_MODEL};
-use cynode_wire::openai::ChatMessage;
 
 use super::world::{ChatWorld, MODEL, Manner, request, turn};
 use crate::engines::on_each_engine;

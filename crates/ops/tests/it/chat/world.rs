@@ -9,6 +9,9 @@ use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
     handoff::HandoffService, handoff::ProjectManager,
 };
+use cynode_llm_wire::openai::{
+    AssistantMessage, ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Choice, Delta, Usage,
+};
 use cynode_models::{egress::EgressError, egress::EgressStream, egress::Inference};
 use cynode_ops::{
     chat::Chat, chat::ChatCall, chat::ChatError, chat::ChatOptions, chat::ModelSource,
@@ -18,9 +21,6 @@ use cynode_resources::secrets::RedactedRequest;
 use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::ChatRecord;
 use cynode_wire::handoff::{ChatEvent, FailureKind, HandoffKind, HandoffUsage};
-use cynode_wire::openai::{
-    AssistantMessage, ChatChunk, ChatCompletion, ChatMessage, ChatRequest, Choice, Delta, Usage,
-};
 use cynode_wire::page::PageQuery;
 use cynode_wire::providers::{ModelView, ModelsView};
 use cynode_wire::threads::{ThreadMessageView, ThreadQuery, ThreadView};

@@ -1,9 +1,9 @@
 //! Streams for clients that may not read, and records of interrupted ones.
 
 use cynode_domain::model::InferenceOutcome;
+use cynode_llm_wire::openai::ChatChunk;
 use cynode_models::egress::EgressError;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
-use cynode_wire::openai::ChatChunk;
 use futures_util::StreamExt as _;
 
 use super::world::{World, asks, hello};

@@ -1,12 +1,12 @@
 //! Cost: reserved before a call and settled after it, whatever its outcome.
 
 use cynode_domain::model::InferenceOutcome;
+use cynode_llm_wire::openai::{ChatMessage, ChatRequest};
 use cynode_models::{
     egress::Egress, egress::EgressError, egress::Inference, egress::ProviderError,
 };
 use cynode_store::InferenceCall;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
-use cynode_wire::openai::{ChatMessage, ChatRequest};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::json;
@@ -172,7 +172,7 @@ pub(super) async fn a_provider_that_asks_to_be_left_alone_is_not_asked_meanwhile
         Err(EgressError::Provider {
             cause: ProviderError::RateLimited { retry_after }, ..
         }) => retry_after.map(|wait| wait.as_secs()),
-        other => panic!("{:?}", other.map(|_: cynode_wire::openai::ChatCompletion| ())),
+        other => panic!("{:?}", other.map(|_: cynode_llm_wire::openai::ChatCompletion| ())),
     };
 
     let first = wait(world.egress.chat(&asks(&world.bob), hello("far/m")).await);

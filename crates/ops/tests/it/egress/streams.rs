@@ -1,6 +1,7 @@
 //! Streamed answers.
 
 use cynode_domain::model::InferenceOutcome;
+use cynode_llm_wire::openai::{ChatChunk, ChatRequest, StreamOptions};
 use cynode_models::{
     egress::CallRecordBuffer, egress::EgressError, egress::EgressStream, egress::Inference,
     egress::ProviderError,
@@ -8,7 +9,6 @@ use cynode_models::{
 use cynode_store::Entry;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::inferences::InferenceQuery;
-use cynode_wire::openai::{ChatChunk, ChatRequest, StreamOptions};
 use futures_util::StreamExt as _;
 use serde_json::json;
 

@@ -1,11 +1,11 @@
 //! Requests that force a function, against servers that honour it in different ways.
 
 use cynode_llm::ChunkCollector;
+use cynode_llm_wire::openai::{ChatCompletion, ChatRequest, ToolDefinition};
 use cynode_models::egress::Inference;
 use cynode_testkit::provider::{
     Answer, ScriptedProvider, ScriptedProviderRequest, StructuredOutputContract,
 };
-use cynode_wire::openai::{ChatCompletion, ChatRequest, ToolDefinition};
 use cynode_wire::providers::PutProvider;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use axum::response::IntoResponse as _;
 use cynode_domain::ids::TraceId;
+use cynode_llm_wire::openai::ChatRequest;
 use cynode_models::egress::EgressError;
-use cynode_wire::openai::ChatRequest;
 use serde_json::Value;
 
 use super::*;

@@ -1,9 +1,9 @@
 //! Translates the turns of a conversation and their blocks.
 
-use cynode_wire::anthropic::{
+use cynode_llm_wire::anthropic::{
     ContentBlock, ImageSource, MessageContent, MessageParam, MessageRole,
 };
-use cynode_wire::openai::{ChatMessage, Content, Other, Part, ToolCall};
+use cynode_llm_wire::openai::{ChatMessage, Content, Other, Part, ToolCall};
 use serde_json::{Value, json};
 
 use super::{invalid, quote};
