@@ -11,6 +11,7 @@ use anyhow::Context;
 use axum::Router;
 use axum::middleware::from_fn;
 use cynode_api::ApiServices;
+use cynode_blobs::{BlobCollector, BlobStore};
 use cynode_execution::analysts::ManagedAnalyst;
 use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService, WorkflowService};
 use cynode_gateway::GatewayOptions;
@@ -26,10 +27,7 @@ use cynode_resources::preferences::PreferenceService;
 use cynode_resources::profiles::Profiles;
 use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::request_limits::RequestLimits;
-use cynode_resources::{
-    Accounts, BlobCollector, BlobStore, BootstrapOutcome, InitialAdminSecrets, Projects, Signals,
-    Store,
-};
+use cynode_resources::{Accounts, BootstrapOutcome, InitialAdminSecrets, Projects, Signals, Store};
 use cynode_retrieval::{DatabaseBackend, Knowledge};
 use cynode_runs::{EventService, RunOperations, RunQueries, Sweeper};
 use cynode_runtime::clock::SharedClock;

@@ -83,8 +83,9 @@ fn problem_kind(class: ErrorClass) -> ProblemKind {
 
 #[cfg(test)]
 mod tests {
+    use cynode_blobs::BlobError;
     use cynode_execution::TaskError;
-    use cynode_resources::{BlobError, ProjectError, StoreError};
+    use cynode_resources::{ProjectError, StoreError};
 
     use super::*;
 

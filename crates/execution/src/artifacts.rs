@@ -22,8 +22,10 @@ pub use self::changes::DiffScope;
 pub(crate) use self::limits::NewFile;
 pub use self::limits::{StorageLimitExceeded, StorageLimits};
 use crate::{tasks, tasks::TaskError};
-use cynode_resources::blobs::{BLOBS_TABLE, BlobContent, BlobVerdictCallback, ExpectedBlob};
-use cynode_resources::{BlobError, BlobStore, Caller, NodeCaller};
+use cynode_blobs::{
+    BLOBS_TABLE, BlobContent, BlobError, BlobStore, BlobVerdictCallback, ExpectedBlob,
+};
+use cynode_resources::{Caller, NodeCaller};
 
 pub(crate) const OUTPUT: &str = ArtifactKind::Output.as_str();
 pub const ATTACHMENT: &str = ArtifactKind::Attachment.as_str();

@@ -42,10 +42,11 @@ pub use self::scope::IdInTask;
 pub use self::validation::validate_task_request;
 pub use self::view::{view, views};
 use crate::artifacts::{StorageLimitExceeded, StorageLimits};
+use cynode_blobs::{BlobError, BlobStore};
 use cynode_resources::profiles::ProfileError;
 use cynode_resources::projects::{ProjectError, is_shared_with};
 use cynode_resources::secrets::RedactSecrets as _;
-use cynode_resources::{BlobError, BlobStore, Caller, PageError, RepositoryDenied, Signals};
+use cynode_resources::{Caller, PageError, RepositoryDenied, Signals};
 pub use cynode_store::{ListedProfiles, TaskScope};
 
 /// Why a task operation was rejected.

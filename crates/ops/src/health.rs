@@ -8,7 +8,7 @@ use cynode_runtime::clock::SharedClock;
 use cynode_store::{QuarantinedRow, Store};
 use tracing::error;
 
-use cynode_resources::BlobStore;
+use cynode_blobs::BlobStore;
 
 /// Time to live of a successful probe: more frequent checks cause no more writes.
 const PROBE_TTL: chrono::Duration = chrono::Duration::seconds(5);

@@ -1,4 +1,4 @@
-//! The resources that people and agents manage: users, groups, projects, tokens, tools, rules, skills, settings, blobs.
+//! The resources that people and agents manage: users, groups, projects, tokens, tools, rules, skills, settings.
 //!
 //! Each resource is a small struct of its collaborators; the edges (REST, MCP) call its methods. [`Caller`] is the
 //! authenticated caller, [`Signals`] wakes waiting readers, [`secrets`] redacts stored text.
@@ -10,7 +10,6 @@ pub mod accounts;
 pub mod agents;
 pub mod allowed_images;
 pub mod audit;
-pub mod blobs;
 pub mod caller;
 pub mod changes;
 pub mod groups;
@@ -34,7 +33,6 @@ pub mod tokens;
 pub mod tools;
 
 pub use accounts::{AccountError, Accounts, BootstrapOutcome, ClientAddress, InitialAdminSecrets};
-pub use blobs::{BlobCollector, BlobContent, BlobError, BlobStore};
 pub use caller::{Actor, ActorKind, Caller, NodeCaller};
 pub use paging::PageError;
 pub use profiles::ProfileError;

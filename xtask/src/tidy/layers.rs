@@ -28,6 +28,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-store", 2),
     ("cynode-tool-handlers", 2),
     ("cynode-agent-job", 3),
+    ("cynode-blobs", 3),
     ("cynode-git", 3),
     ("cynode-image", 3),
     ("cynode-network", 3),
@@ -75,7 +76,8 @@ const FIXTURE: &str = "cynode-mcp-fixture";
 const FORGE_FIXTURE: &str = "cynode-forge-fixture";
 
 /// The crates of operations, the only ones that may open the store.
-const OPERATIONS: [&str; 8] = [
+const OPERATIONS: [&str; 9] = [
+    "cynode-blobs",
     "cynode-resources",
     "cynode-retrieval",
     "cynode-execution",

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cynode_blobs::{BlobCollector, BlobStore};
 use cynode_client::Client;
 use cynode_domain::ids::JobId;
 use cynode_domain::policy::AgentType;
-use cynode_resources::{BlobCollector, BlobStore, Store};
+use cynode_resources::Store;
 use cynode_testkit::query;
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::artifacts::DeleteArtifacts;

@@ -22,8 +22,8 @@ use serde_json::Value;
 use super::{ArtifactError, ArtifactService, MAX_ARTIFACT_BYTES, NewFile, artifact_view};
 use crate::tasks;
 use crate::workflow::job_creation::is_step_attempt;
-use cynode_resources::blobs::{BlobContent, ExpectedBlob};
-use cynode_resources::{BlobError, Caller, NodeCaller};
+use cynode_blobs::{BlobContent, BlobError, ExpectedBlob};
+use cynode_resources::{Caller, NodeCaller};
 
 const CHANGES: &str = ArtifactKind::Changes.as_str();
 const FILES: [&str; 5] = [CHANGES_FILE, PATCH_FILE, BUNDLE_FILE, ALL_CHANGES_FILE, ALL_PATCH_FILE];

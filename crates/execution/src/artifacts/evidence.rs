@@ -14,8 +14,8 @@ use similar::TextDiff;
 use super::{ATTACHMENT, ArtifactError, ArtifactService};
 use crate::tasks;
 use crate::{workflow::EvidenceScope, workflow::load_outputs, workflow::load_planned_step};
-use cynode_resources::blobs::ExpectedBlob;
-use cynode_resources::{BlobError, Caller};
+use cynode_blobs::{BlobError, ExpectedBlob};
+use cynode_resources::Caller;
 
 /// How much of each file is compared.
 const MAX_COMPARED_BYTES: usize = 256 * 1024;

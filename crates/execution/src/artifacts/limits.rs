@@ -4,9 +4,8 @@
 //! also if another file has the same content. The database keeps the sums; a check reads them after the rows were written,
 //! when the transaction holds their locks, so that concurrent uploads cannot exceed a limit together.
 
+use cynode_blobs::{BlobError, StagedBlob};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
-use cynode_resources::BlobError;
-use cynode_resources::blobs::StagedBlob;
 use cynode_runtime::failpoint;
 use cynode_store::{Artifact, TaskScope, Tx, counted_bytes};
 

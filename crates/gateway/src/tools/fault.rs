@@ -57,7 +57,8 @@ fn error_kind(class: ErrorClass) -> ErrorKind {
 
 #[cfg(test)]
 mod tests {
-    use cynode_resources::{BlobError, StoreError};
+    use cynode_blobs::BlobError;
+    use cynode_resources::StoreError;
 
     use super::*;
 

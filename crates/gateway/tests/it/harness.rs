@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use cynode_blobs::BlobStore;
 use cynode_domain::policy::Principal;
 use cynode_execution::findings::FindingService;
 use cynode_execution::{ArtifactService, JobPlacer, NodeService, TaskService};
@@ -23,7 +24,7 @@ use cynode_resources::project_memory::ProjectMemory;
 use cynode_resources::request_limits::{RequestLimitOptions, RequestLimits};
 use cynode_resources::settings::InstallationSettings;
 use cynode_resources::skills::Skills;
-use cynode_resources::{Accounts, BlobStore, Caller, Projects, Signals, Store};
+use cynode_resources::{Accounts, Caller, Projects, Signals, Store};
 use cynode_retrieval::{DatabaseBackend, Knowledge};
 use cynode_runs::{RunOperations, RunQueries};
 use cynode_runtime::clock::{SharedClock, SystemClock};

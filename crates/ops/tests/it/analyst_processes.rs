@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_blobs::BlobStore;
 use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::ids::{ArtifactId, JobId};
 use cynode_domain::job::Ending;
@@ -22,7 +23,7 @@ use cynode_execution::{
     handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
 };
 use cynode_resources::agents::AgentTokenError;
-use cynode_resources::{BlobStore, Caller, Signals};
+use cynode_resources::{Caller, Signals};
 use cynode_store::Artifact;
 use cynode_wire::artifacts::ArtifactKind;
 use cynode_wire::git::{CHANGES_FILE, PATCH_FILE, changes_path};

@@ -1,5 +1,6 @@
 //! The state behind catalogue tools, in an installation with a task of bob.
 
+use cynode_blobs::BlobStore;
 use cynode_domain::ids::{JobId, RunId, TraceId};
 use cynode_domain::status::{JobStatus, RunStatus};
 use cynode_execution::TaskService;
@@ -7,7 +8,7 @@ use cynode_execution::findings::FindingService;
 use cynode_ops::memory::JobNotes;
 use cynode_resources::preferences::PreferenceService;
 use cynode_resources::skills::Skills;
-use cynode_resources::{BlobStore, Caller, Signals};
+use cynode_resources::{Caller, Signals};
 use cynode_runs::RunQueries;
 use cynode_store::{NewJob, Run};
 use cynode_wire::tasks::{CreateTask, TaskView};

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_blobs::BlobStore;
 use cynode_client::NodeKey;
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, TaskId};
 use cynode_domain::job::Action;
@@ -17,7 +18,7 @@ use cynode_execution::{
     handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,
 };
 use cynode_ops::sandboxes::Sandboxes;
-use cynode_resources::{BlobStore, NodeCaller, Signals};
+use cynode_resources::{NodeCaller, Signals};
 use cynode_runs::RunQueries;
 use cynode_store::Job;
 use cynode_testkit::query;

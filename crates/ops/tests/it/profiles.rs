@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cynode_blobs::BlobStore;
 use cynode_domain::ids::{MemoryEntryId, ProfileId, ProjectId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::policy::AgentType;
@@ -15,7 +16,7 @@ use cynode_resources::profiles::{ProfileError, Profiles};
 use cynode_resources::project_memory::{
     ProjectMemory, ProjectMemoryError, RuleMemory, record_by_rule,
 };
-use cynode_resources::{BlobStore, Caller, Projects};
+use cynode_resources::{Caller, Projects};
 use cynode_runtime::clock::Clock as _;
 use cynode_testkit::{ProfileData, check_isolation};
 use cynode_wire::agents::{BindingView, IssueAgentToken};

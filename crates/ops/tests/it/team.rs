@@ -1,13 +1,14 @@
 //! A task with running agents.
 
 use chrono::Utc;
+use cynode_blobs::BlobStore;
 use cynode_domain::agent::Role;
 use cynode_domain::ids::{JobId, MessageId, RunId, TaskId, TokenId, TraceId};
 use cynode_domain::policy::Principal;
 use cynode_domain::status::RunStatus;
 use cynode_execution::TaskService;
 use cynode_ops::{AgentMessages, WorkService};
-use cynode_resources::{BlobStore, Signals};
+use cynode_resources::Signals;
 use cynode_resources::{agents::AgentIdentity, agents::JobAgent, agents::TokenOrigin};
 use cynode_store::{ListedProfiles, NewJob, Run};
 use cynode_wire::apmas::{

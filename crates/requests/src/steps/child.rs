@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use cynode_blobs::BlobError;
 use cynode_domain::git::{CommitSubject, TaskRepository};
 use cynode_domain::ids::TaskId;
 use cynode_execution::artifacts::{ArtifactError, DiffScope};
 use cynode_execution::tasks::{CreationHook, TaskError, task_event};
 use cynode_ops::WorkError;
 use cynode_ops::work::{WorkBoard, persist_board};
-use cynode_resources::{BlobError, Caller};
+use cynode_resources::Caller;
 use cynode_store::{RequestClaim, Task, Tx, UnitAttempt, WorkRequest};
 use cynode_wire::artifacts::ArtifactKind;
 use cynode_wire::git::TaskDiffView;

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cynode_blobs::BlobContent;
 use cynode_domain::policy::ToolScope;
-use cynode_resources::BlobContent;
 use cynode_wire::artifacts::ArtifactView;
 use cynode_wire::tool_calls::{
     ArtifactFormat, ArtifactGet, DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES, ToolCall as _,

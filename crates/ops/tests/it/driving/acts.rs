@@ -1,10 +1,11 @@
 //! Applies each act to the store and to the model, and compares the results.
 
+use cynode_blobs::BlobStore;
 use cynode_domain::ids::{HolderId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
 use cynode_execution::{TaskService, WorkflowError, WorkflowService};
-use cynode_resources::{BlobStore, Signals};
+use cynode_resources::Signals;
 use cynode_runs::RunOperations;
 use cynode_testkit::query;
 use cynode_wire::workflow::{

@@ -1,5 +1,6 @@
 //! The budget of a request: counted before each call of any of its child tasks, together.
 
+use cynode_blobs::BlobStore;
 use cynode_domain::ids::TaskId;
 use cynode_domain::policy::{AgentType, Principal};
 use cynode_domain::request::{RequestOrigin, RequestSettings, RequestSource, RequestState};
@@ -7,7 +8,6 @@ use cynode_domain::request_budget::is_budget_refusal;
 use cynode_domain::status::RequestPhase;
 use cynode_execution::tasks::TaskService;
 use cynode_models::egress::{Egress, EgressError, Inference};
-use cynode_resources::BlobStore;
 use cynode_store::WorkRequest;
 use cynode_testkit::provider::{Answer, ScriptedProvider};
 use cynode_wire::providers::PutProvider;

@@ -24,7 +24,7 @@ use tokio::fs;
 use tokio::task::spawn_blocking;
 use tracing::{error, info, warn};
 
-use super::{BlobStore, create_private_dir, group_of, staged_name, sync_directory};
+use crate::{BlobStore, create_private_dir, group_of, staged_name, sync_directory};
 
 /// The name of blobs in the quarantine.
 pub const BLOBS_TABLE: &str = "blobs";

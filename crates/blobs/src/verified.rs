@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
-use super::{BlobError, BlobStore};
+use crate::{BlobError, BlobStore};
 
 /// Blobs up to this size are verified before the first byte is returned.
 const SMALL_BYTES: u64 = 1024 * 1024;
