@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use cynode_analysts::AnalystService;
 use cynode_execution::ArtifactService;
-use cynode_execution::analysts::AnalystService;
 use cynode_execution::handoff::HandoffService;
 use cynode_resources::project_excerpts::ExcerptFinder;
 use cynode_resources::{Signals, Store};

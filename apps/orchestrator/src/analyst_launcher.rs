@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cynode_execution::{analysts::AnalystLaunchError, analysts::AnalystLauncher};
+use cynode_analysts::{AnalystLaunchError, AnalystLauncher};
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cynode_analysts::AnalystOptions;
 use cynode_domain::job::Limits;
-use cynode_execution::analysts::AnalystOptions;
 use cynode_execution::artifacts::StorageLimits;
 use cynode_execution::handoff::HandoffOptions;
 use cynode_execution::nodes::MIN_FREE_DISK_MIB;

@@ -35,13 +35,16 @@ use cynode_wire::workflow::LeaseToken;
 pub use cynode_wire::workflow::MAX_WAIT_MS;
 
 use self::analyst::{Analyst, RuleAnalyst};
-pub(crate) use self::check::command_of_job;
+pub use self::check::command_of_job;
 use self::continuation::ContinuationDecider;
-pub(crate) use self::evidence::{EvidenceScope, ending_of, load_evidence, load_outputs};
+pub(crate) use self::evidence::load_outputs;
+pub use self::evidence::{
+    EvidenceScope, MAX_OUTPUT_CHARS, ending_of, last_chars, load_evidence, shorten_output,
+};
 pub use self::leases::NODE_PENDING_REASON;
 use self::plan::PromptPlanner;
 pub use self::plan::{PLAN_PENDING_REASON, task_owner};
-pub(crate) use self::plan_state::load_planned_step;
+pub use self::plan_state::load_planned_step;
 use self::replan::StepReplanner;
 use crate::handoff::HandoffService;
 use crate::nodes::JobPlacer;

@@ -24,9 +24,9 @@ mod web;
 use std::future::ready;
 use std::sync::Arc;
 
+use cynode_analysts::AnalystService;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::policy::{ErrorKind, Principal, ToolScope};
-use cynode_execution::analysts::AnalystService;
 use cynode_execution::findings::FindingService;
 use cynode_execution::tasks::ListedProfiles;
 use cynode_execution::{ArtifactService, NodeService, TaskService};

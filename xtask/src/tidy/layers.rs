@@ -38,6 +38,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cynode-upstream", 4),
     ("cynode-execution", 4),
     ("cynode-forge", 4),
+    ("cynode-analysts", 5),
     ("cynode-edge", 5),
     ("cynode-retrieval", 5),
     ("cynode-runs", 5),
@@ -76,7 +77,8 @@ const FIXTURE: &str = "cynode-mcp-fixture";
 const FORGE_FIXTURE: &str = "cynode-forge-fixture";
 
 /// The crates of operations, the only ones that may open the store.
-const OPERATIONS: [&str; 9] = [
+const OPERATIONS: [&str; 10] = [
+    "cynode-analysts",
     "cynode-blobs",
     "cynode-resources",
     "cynode-retrieval",

@@ -129,7 +129,7 @@ impl ArtifactService {
     }
 
     /// Returns the changes that were collected after a job.
-    pub(crate) async fn changes_of_job(
+    pub async fn changes_of_job(
         &self,
         task: TaskId,
         job: JobId,

@@ -180,7 +180,7 @@ impl HandoffService {
     }
 
     /// Prepares the context of an analyst, with its own token. The number of analysts is limited elsewhere.
-    pub(crate) async fn open_for_analyst(
+    pub async fn open_for_analyst(
         &self,
         subject: &HandoffSubject,
         timeout: Duration,

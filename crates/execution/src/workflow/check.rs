@@ -83,7 +83,7 @@ pub(super) async fn create_check_job(
 }
 
 /// The command line of a job, the text of its script, or the request of its agent.
-pub(crate) fn command_of_job(job: &Job) -> Result<String, cynode_store::Error> {
+pub fn command_of_job(job: &Job) -> Result<String, cynode_store::Error> {
     command_in_payload(job.spec.payload.clone())
 }
 

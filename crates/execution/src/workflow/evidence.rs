@@ -12,9 +12,12 @@ use super::check::{AttemptChecks, CHECK_FACTOR};
 use super::job_view;
 use crate::artifacts::OUTPUT;
 
+/// Limit of the output that is handed over, from its end.
+pub const MAX_OUTPUT_CHARS: usize = 16 * 1024;
+
 /// Which files count as evidence about an attempt (ADR 24).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EvidenceScope {
+pub enum EvidenceScope {
     /// Files of the attempt itself.
     Attempt,
     /// Files of the attempt, and of the accepted attempts at earlier steps of the same run.
@@ -23,13 +26,13 @@ pub(crate) enum EvidenceScope {
 
 impl EvidenceScope {
     /// Selects the files for a step: only the last step is judged by the files of the whole run.
-    pub(crate) const fn for_step(is_last: bool) -> Self {
+    pub const fn for_step(is_last: bool) -> Self {
         if is_last { Self::AttemptAndEarlierSteps } else { Self::Attempt }
     }
 }
 
 /// Loads the evidence about an ended job.
-pub(crate) async fn load_evidence(
+pub async fn load_evidence(
     tx: &mut Tx,
     job: Job,
     files: EvidenceScope,
@@ -74,8 +77,21 @@ pub(crate) async fn load_outputs(
     Ok(outputs)
 }
 
+/// Truncates the output in the evidence to its end.
+pub fn shorten_output(evidence: Evidence) -> Evidence {
+    let shorten = |text: &str| last_chars(text, MAX_OUTPUT_CHARS);
+    let (stdout, stderr) = (shorten(&evidence.stdout), shorten(&evidence.stderr));
+    Evidence { stdout, stderr, ..evidence }
+}
+
+/// The last characters of a text, at most `most`.
+pub fn last_chars(text: &str, most: usize) -> String {
+    let excess = text.chars().count().saturating_sub(most);
+    text.chars().skip(excess).collect()
+}
+
 /// How an ended job ended.
-pub(crate) fn ending_of(job: &JobView) -> Ending {
+pub fn ending_of(job: &JobView) -> Ending {
     if let Some(result) = &job.result {
         return result.ending.clone();
     }

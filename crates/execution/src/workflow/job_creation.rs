@@ -183,7 +183,7 @@ pub async fn find_repository_denial(
 }
 
 /// Whether a job is an attempt at a step, neither a check nor a command in the workspace.
-pub(crate) fn is_step_attempt(job: &NewJob) -> bool {
+pub fn is_step_attempt(job: &NewJob) -> bool {
     is_attempt(job.step_index, job.attempt)
 }
 

@@ -7,13 +7,13 @@ use cynode_store::Tx;
 
 /// A step of the plan in the newest checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PlannedStep {
+pub struct PlannedStep {
     pub step: Step,
-    pub(crate) is_last: bool,
+    pub is_last: bool,
 }
 
 /// Loads the step with this index; `None` if the task has no checkpoint or no such step.
-pub(crate) async fn load_planned_step(
+pub async fn load_planned_step(
     tx: &mut Tx,
     task: TaskId,
     step_index: u32,

@@ -21,14 +21,13 @@ use tokio::time::Instant;
 
 use super::check::{CHECK_FACTOR, command_of_job};
 use super::continuation::lowercase_first;
-use super::evidence::{EvidenceScope, load_evidence};
+use super::evidence::{EvidenceScope, load_evidence, shorten_output};
 use super::inflight::{InFlightCache, retry_unreachable};
 use super::job_creation::is_step_attempt;
 use super::plan::{describe_handoff_error, is_runnable, task_owner};
 use super::plan_state::load_planned_step;
 use super::verify::load_verdict;
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, load_task, read_lease};
-use crate::analysts::shorten_output;
 use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;

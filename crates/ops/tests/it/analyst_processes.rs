@@ -7,6 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_analysts::{
+    AnalystLaunchError, AnalystLauncher, AnalystOptions, AnalystRequestError, AnalystService,
+    ManagedAnalyst,
+};
 use cynode_blobs::BlobStore;
 use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::ids::{ArtifactId, JobId};
@@ -14,10 +18,6 @@ use cynode_domain::job::Ending;
 use cynode_domain::verdict::{FindingStatus, Verdict, VerdictStatus};
 use cynode_execution::ArtifactService;
 use cynode_execution::{analyst::Analyst as _, analyst::AnalystOpinion, analyst::VerificationCase};
-use cynode_execution::{
-    analysts::AnalystLaunchError, analysts::AnalystLauncher, analysts::AnalystOptions,
-    analysts::AnalystRequestError, analysts::AnalystService, analysts::ManagedAnalyst,
-};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
     handoff::HandoffService, handoff::NoProjectManager, handoff::ProjectManager,

@@ -4,6 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cynode_analysts::{
+    AnalystLaunchError, AnalystLauncher, AnalystOptions, AnalystService, ManagedAnalyst,
+};
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, criterion_location};
 use cynode_domain::ids::{HolderId, JobId};
 use cynode_domain::job::Ending;
@@ -13,10 +16,6 @@ use cynode_domain::status::JobStatus;
 use cynode_domain::suspension::REPLANNING_GRAPH_VERSION;
 use cynode_domain::verdict::{Verdict, VerdictStatus};
 use cynode_execution::{WorkflowError, WorkflowService};
-use cynode_execution::{
-    analysts::AnalystLaunchError, analysts::AnalystLauncher, analysts::AnalystOptions,
-    analysts::AnalystService, analysts::ManagedAnalyst,
-};
 use cynode_execution::{findings::FindingService, findings::Source};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,

@@ -1,7 +1,7 @@
 //! `pm.analyst.request`
 
+use cynode_analysts::AnalystRequestOutcome;
 use cynode_domain::policy::{ErrorKind, ToolScope};
-use cynode_execution::analysts::AnalystRequestOutcome;
 use cynode_wire::tool_calls::{PmAnalystRequest, ToolCall as _};
 use serde_json::{Value, json};
 

@@ -6,17 +6,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::finding::FindingStatus as Found;
 use cynode_domain::verdict::{ANALYST_RULE, Finding, FindingStatus, Verdict, VerdictStatus};
+use cynode_execution::handoff::{HandoffError, HandoffSubject};
+use cynode_execution::workflow::analyst::{
+    Analyst, AnalystError, AnalystOpinion, RuleAnalyst, VerificationCase,
+};
+use cynode_resources::signals::Topic;
 use cynode_wire::handoff::{VerifyAnswer, VerifyOutcome};
 use tokio::time::Instant;
 
-use super::evidence::{build_verify_handoff, load_criterion_findings, prose_criteria};
-use super::{AnalystService, VerificationSlot, has_free_slot};
-use crate::{handoff::HandoffError, handoff::HandoffSubject};
-use crate::{
-    workflow::analyst::Analyst, workflow::analyst::AnalystError, workflow::analyst::AnalystOpinion,
-    workflow::analyst::RuleAnalyst, workflow::analyst::VerificationCase,
-};
-use cynode_resources::signals::Topic;
+use crate::evidence::{build_verify_handoff, load_criterion_findings, prose_criteria};
+use crate::{AnalystService, VerificationSlot, has_free_slot};
 
 /// Total attempts to reach the project manager.
 const MAX_ATTEMPTS: u32 = 3;
@@ -172,7 +171,7 @@ impl AnalystService {
                     let run = tx.run_of_task(task).await?;
                     let trace = run.map(|run| run.trace.to_string()).unwrap_or_default();
                     Ok::<_, cynode_store::Error>((
-                        crate::workflow::task_owner(tx, user).await?,
+                        cynode_execution::workflow::task_owner(tx, user).await?,
                         trace,
                     ))
                 })

@@ -6,17 +6,14 @@ use cynode_domain::criteria::{Criterion, Evidence, refine_criteria};
 use cynode_domain::finding::parse_criterion_location;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::verification::VerificationKey;
+use cynode_execution::workflow::job_creation::is_step_attempt;
+use cynode_execution::workflow::{
+    EvidenceScope, command_of_job, ending_of, job_view, last_chars, load_evidence,
+    load_planned_step, shorten_output,
+};
 use cynode_store::{Job, StoredFinding, Task, Tx};
 use cynode_wire::handoff::{EarlierStep, VerifyHandoff};
 
-use crate::workflow::job_creation::is_step_attempt;
-use crate::{
-    workflow::EvidenceScope, workflow::command_of_job, workflow::ending_of, workflow::job_view,
-    workflow::load_evidence, workflow::load_planned_step,
-};
-
-/// Limit of the output that is handed over, from its end.
-const MAX_OUTPUT_CHARS: usize = 16 * 1024;
 /// Limit of a command that is handed over, from its beginning.
 const MAX_COMMAND_CHARS: usize = 2000;
 /// How many earlier steps are handed over, and the limit of the output of each.
@@ -55,21 +52,6 @@ pub(super) fn build_verify_handoff(
         earlier: vec![],
         changes: None,
     }
-}
-
-/// Truncates the output in the evidence to its end.
-pub(crate) fn shorten_output(evidence: Evidence) -> Evidence {
-    let (stdout, stderr) = (end_of_output(&evidence.stdout), end_of_output(&evidence.stderr));
-    Evidence { stdout, stderr, ..evidence }
-}
-
-fn end_of_output(text: &str) -> String {
-    last_chars(text, MAX_OUTPUT_CHARS)
-}
-
-fn last_chars(text: &str, most: usize) -> String {
-    let excess = text.chars().count().saturating_sub(most);
-    text.chars().skip(excess).collect()
 }
 
 /// Loads the handoff of a verification from the database.
@@ -146,6 +128,7 @@ pub(super) async fn load_criterion_findings(
 #[cfg(test)]
 mod tests {
     use cynode_domain::job::Ending;
+    use cynode_execution::workflow::MAX_OUTPUT_CHARS;
 
     use super::*;
 

@@ -2,21 +2,21 @@
 
 use cynode_domain::ids::JobId;
 use cynode_domain::verification::VerificationKey;
+use cynode_execution::handoff::HandoffSubject;
+use cynode_execution::tasks;
+use cynode_execution::workflow::unjudged_criteria::round;
+use cynode_resources::Caller;
+use cynode_resources::secrets::RedactSecrets as _;
+use cynode_resources::signals::Topic;
 use cynode_store::NewEvent;
 use cynode_wire::handoff::{AnalystAnswer, Handoff, TracedAnswer, VerifyHandoff};
 use serde_json::json;
 
-use super::evidence::load_verify_handoff;
-use super::{
+use crate::evidence::load_verify_handoff;
+use crate::{
     AnalystLaunchError, AnalystRequestError, AnalystRequestOutcome, AnalystService,
     VerificationSlot, has_free_slot,
 };
-use crate::handoff::HandoffSubject;
-use crate::tasks;
-use crate::workflow::unjudged_criteria::round;
-use cynode_resources::Caller;
-use cynode_resources::secrets::RedactSecrets as _;
-use cynode_resources::signals::Topic;
 
 /// Total attempts of one verification if the analyst dies.
 const MAX_ATTEMPTS: u32 = 3;
@@ -91,7 +91,8 @@ impl AnalystService {
                             round,
                         }),
                         ..HandoffSubject::for_caller(
-                            crate::workflow::task_owner(tx, task.spec.created_by).await?,
+                            cynode_execution::workflow::task_owner(tx, task.spec.created_by)
+                                .await?,
                             run.trace.to_string(),
                         )
                     };

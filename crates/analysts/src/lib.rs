@@ -23,6 +23,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::JobId;
+use cynode_execution::ArtifactService;
+use cynode_execution::handoff::{HandoffError, HandoffService};
+use cynode_resources::Signals;
+use cynode_resources::signals::Topic;
 use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::Store;
 use futures_util::FutureExt as _;
@@ -30,12 +34,6 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::ArtifactService;
-use crate::{handoff::HandoffError, handoff::HandoffService};
-use cynode_resources::Signals;
-use cynode_resources::signals::Topic;
-
-pub(crate) use self::evidence::shorten_output;
 pub use self::judge::ManagedAnalyst;
 
 /// Maximum verifications that wait or run at once.

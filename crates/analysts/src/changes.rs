@@ -4,7 +4,7 @@ use cynode_domain::ids::{JobId, TaskId};
 use cynode_wire::git::TaskDiffView;
 use cynode_wire::handoff::EvidenceChanges;
 
-use super::AnalystService;
+use crate::AnalystService;
 
 /// Limit of a patch that is handed over, from its beginning; as of other output.
 const MAX_PATCH_BYTES: usize = 16 * 1024;
