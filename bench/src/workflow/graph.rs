@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use cynode_domain::changes::Changes;
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_wire::workflow::{Finish, Outcome};
 use cynode_workflow::engine::{
@@ -14,6 +13,7 @@ use cynode_workflow::engine::{
 };
 use cynode_workflow::run_handle::RunHandle;
 use cynode_workflow::workflow::{RunnableWorkflow, TaskState, TransitionPosition};
+use cynode_workflow_state::changes::Changes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 

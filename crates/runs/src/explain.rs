@@ -15,12 +15,10 @@ use cynode_domain::run::{
     next_node,
 };
 use cynode_domain::verdict::FindingStatus;
-use cynode_domain::workflow_state::{
-    Outcome, RunTaskRequest, StepRevision, StoredState, WorkflowState,
-};
 use cynode_store::{Job, ManagerDecision, RunAction, Transition, Tx};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::runs::DecisionView;
+use cynode_workflow_state::{Outcome, RunTaskRequest, StepRevision, StoredState, WorkflowState};
 use serde_json::Value;
 
 use super::history::HistoryRange;

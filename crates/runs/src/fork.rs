@@ -8,9 +8,9 @@ use cynode_domain::ids::{ArtifactId, RunId, TraceId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::run::{COLLECT_NODE, DISPATCH_NODE, FAILED_EDGE, RunVerb};
 use cynode_domain::status::RunStatus;
-use cynode_domain::workflow_state::StoredState;
 use cynode_store::{Artifact, BranchSeed, Run, RunBranch, Task, Tx, counted_bytes};
 use cynode_wire::runs::{ForkRun, RunDetail};
+use cynode_workflow_state::StoredState;
 use serde_json::json;
 
 use super::operations::{LockedRun, RunOperations, lock_run, record_act, reject_lost_attachments};

@@ -1,12 +1,12 @@
 //! The history of a run: its transitions with the changed fields, and the acts of people.
 
-use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::RunId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::run::next_node;
 use cynode_store::{RunAction, Transition, Tx};
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::runs::{ActView, HistoryItem, HistoryRow};
+use cynode_workflow_state::changes::StateRecord;
 use serde_json::{Map, Value};
 
 use super::{RunError, RunQueries, find_shared_run};

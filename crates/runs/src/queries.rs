@@ -5,12 +5,12 @@ use cynode_domain::job::Action;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::run::{RunState, next_node};
 use cynode_domain::status::TaskStatus;
-use cynode_domain::workflow_state::WorkflowState;
 use cynode_store::{Dependency, RunFilter, RunOverview, RunPosition, RunQuestion, Tx};
 use cynode_wire::page::Page;
 use cynode_wire::runs::{
     LeaseView, ParentView, PlaceView, QuestionView, RunDetail, RunQuery, RunView, StepView,
 };
+use cynode_workflow_state::WorkflowState;
 use serde_json::Value;
 
 use super::{RunError, RunQueries, find_shared_run};

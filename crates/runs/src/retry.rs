@@ -9,9 +9,9 @@ use cynode_domain::run::{
     COLLECT_NODE, DISPATCH_NODE, FAILED_EDGE, MARK_FAILED_NODE, RunVerb, VERIFY_NODE, next_node,
 };
 use cynode_domain::status::{JobStatus, RunStatus, TaskStatus};
-use cynode_domain::workflow_state::StoredState;
 use cynode_store::{BranchSeed, Run, RunBranch, Transition, Tx};
 use cynode_wire::runs::{RetryRun, RunDetail};
+use cynode_workflow_state::StoredState;
 use serde_json::json;
 
 use super::operations::{LockedRun, RunOperations, lock_run, record_act, reject_lost_attachments};

@@ -10,9 +10,9 @@ mod transition_sql;
 mod transitions;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{JobId, RunId, TaskId, TraceId};
 use cynode_domain::status::RunStatus;
+use cynode_workflow_state::changes::StateRecord;
 use serde_json::Value;
 
 pub use self::claim::{GrantedRun, RunClaim};

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::changes::Changes;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{HolderId, JobId, RunId, TaskId, TraceId};
 use cynode_domain::job::Limits;
@@ -14,7 +13,8 @@ pub use cynode_domain::lease::LeaseToken;
 use cynode_domain::plan::{InputMode, Step, StepCriterion};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::verdict::Verdict;
-pub use cynode_domain::workflow_state::{Finish, Outcome};
+use cynode_workflow_state::changes::Changes;
+pub use cynode_workflow_state::{Finish, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::io::{self, Write};
 
-use cynode_domain::changes::Changes;
+use cynode_workflow_state::changes::Changes;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -103,7 +103,7 @@ impl Write for JsonByteCounter {
 #[cfg(test)]
 mod tests {
     use cynode_domain::ids::TaskId;
-    use cynode_domain::workflow_state::WorkflowState;
+    use cynode_workflow_state::WorkflowState;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cynode_domain::backoff::Backoff;
 use cynode_domain::run_policy::RunPolicy;
-use cynode_domain::workflow_state::{NodeFailure, WorkflowState};
+use cynode_workflow_state::{NodeFailure, WorkflowState};
 
 use crate::engine::{
     Graph, GraphEdge, GraphError, NodePermanentFailure, NodeRetryPolicy, WorkflowNode,

@@ -2,7 +2,7 @@
 //!
 //! Start reading at [`engine`]: a small library of typed nodes, edges, journalled effects and
 //! checkpoints, independent of tasks. [`graph`] wires the seven nodes of [`nodes`] over
-//! [`WorkflowState`](cynode_domain::workflow_state::WorkflowState); [`runner`] claims runs and
+//! [`WorkflowState`](cynode_workflow_state::WorkflowState); [`runner`] claims runs and
 //! renews their leases while the graph runs.
 //!
 //! Invariant: nothing here opens a database or starts a command. Every effect is a call to the

@@ -1,8 +1,8 @@
 //! Binds the stored state of a run to the engine.
 
-use cynode_domain::changes::Changes;
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::workflow_state::{Finish, GRAPH_VERSION, WorkflowState, WorkflowStateSnapshot};
+use cynode_workflow_state::changes::Changes;
+use cynode_workflow_state::{Finish, GRAPH_VERSION, WorkflowState, WorkflowStateSnapshot};
 use serde_json::Error;
 
 use crate::engine::{FAILED, WorkflowNode};

@@ -3,7 +3,7 @@
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::{Step, StepAuthor};
 use cynode_domain::verification::{ACCEPT_UNVERIFIED_KEY, VerificationStatus};
-use cynode_domain::workflow_state::{NodeFailure, VerificationTally, WorkflowState};
+use cynode_workflow_state::{NodeFailure, VerificationTally, WorkflowState};
 
 use crate::engine::WorkflowNode;
 use crate::nodes::collect_result::CollectResultNode;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cynode_domain::changes::Changes;
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::workflow_state::WorkflowState;
 use cynode_wire::workflow::{Finish, GraphVersions};
+use cynode_workflow_state::WorkflowState;
+use cynode_workflow_state::changes::Changes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -2,10 +2,10 @@
 
 use cynode_domain::ids::{JobId, RunId};
 use cynode_domain::run::RunState;
-use cynode_domain::workflow_state::GRAPH_VERSION;
 use cynode_wire::page::PageQuery;
 use cynode_wire::runs::{DiffQuery, HistoryItem, HistoryRow, RunQuery};
 use cynode_wire::workflow::{Finish, LeaseToken, Outcome, SaveCheckpoint};
+use cynode_workflow_state::GRAPH_VERSION;
 use serde_json::{Value, json};
 
 use crate::actors::{HarnessRunner, checkpoint};

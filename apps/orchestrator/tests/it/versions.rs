@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cynode_client::Client;
-use cynode_domain::changes::Changes;
 use cynode_orchestrator::OrchestratorServer;
 use cynode_runtime::clock::SystemClock;
 use cynode_runtime::secret_file;
@@ -13,6 +12,7 @@ use cynode_runtime::tasks::BackgroundTasks;
 use cynode_wire::workflow::{
     ClaimRun, GrantView, GraphVersions, Outcome, ReleaseLease, ResumeRun, SaveCheckpoint, StartRun,
 };
+use cynode_workflow_state::changes::Changes;
 use serde_json::json;
 
 use crate::actors::{HarnessRunner, checkpoint};

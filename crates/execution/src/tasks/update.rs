@@ -9,9 +9,9 @@ use cynode_domain::ids::TaskId;
 use cynode_domain::name::Slug;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::run::{FINALIZE_NODE, MARK_FAILED_NODE, VERIFY_NODE, next_node};
-use cynode_domain::workflow_state::StoredPosition;
 use cynode_store::{Checkpoint, Error, Task, Tx};
 use cynode_wire::tasks::{TaskView, UpdateTask};
+use cynode_workflow_state::StoredPosition;
 use serde_json::json;
 
 use super::validation::{validate_criteria, validate_task_name};

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use cynode_domain::changes::StateRecord;
 use cynode_domain::status::{RunStatus, TaskStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{
@@ -15,6 +14,7 @@ use cynode_store::{
 };
 use cynode_wire::steering::SavedView;
 use cynode_wire::workflow::{Finish, LeaseToken, Outcome, RecordEffect, SaveCheckpoint};
+use cynode_workflow_state::changes::StateRecord;
 use serde_json::json;
 
 use super::{WorkflowError, WorkflowService, check_lease, validate_lease_ms};

@@ -2,8 +2,8 @@
 
 use cynode_domain::ids::TaskId;
 use cynode_domain::plan::Step;
-use cynode_domain::workflow_state::StoredPosition;
 use cynode_store::Tx;
+use cynode_workflow_state::StoredPosition;
 
 /// A step of the plan in the newest checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]

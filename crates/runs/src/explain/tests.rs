@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use chrono::DateTime;
-use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{RunId, TaskId, UserId};
 use cynode_domain::job::{Action, Ending};
 use cynode_domain::plan::{Plan, Step};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::{Finding, Verdict};
-use cynode_domain::workflow_state::{
+use cynode_workflow_state::changes::StateRecord;
+use cynode_workflow_state::{
     ContinuationOutcome, ContinuationRecord, DispatchedStepJob, Finish, JobResultSummary,
     NodeFailure, WorkflowStateSnapshot,
 };

@@ -1,7 +1,7 @@
 //! Reads of checkpoints, transitions and past states of a run.
 
-use cynode_domain::changes::{self, Changes, StateRecord};
 use cynode_domain::ids::{RunId, TaskId};
+use cynode_workflow_state::changes::{self, Changes, StateRecord};
 use serde_json::Value;
 
 use super::{Checkpoint, Transition};

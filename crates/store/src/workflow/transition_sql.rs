@@ -5,8 +5,8 @@
 //! can wait for each other. A transaction does not skip the rows that it has locked itself. SQLite runs the same
 //! protocol as separate statements: see [`super::transitions`].
 
-use cynode_domain::changes::StateRecord;
 use cynode_domain::verification::VerificationStatus;
+use cynode_workflow_state::changes::StateRecord;
 
 use super::transitions::{TransitionOutcome, TransitionWrite};
 use crate::Error;

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{JobId, RunId, TaskId};
 pub use cynode_domain::lease::LeaseToken;
 use cynode_domain::status::{RunStatus, TaskStatus};
 use cynode_domain::verification::VerificationStatus;
+use cynode_workflow_state::changes::StateRecord;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cynode_domain::changes::{Changes, StateRecord};
 use cynode_domain::ids::{HolderId, RunId, TaskId};
 use cynode_store::{EventPayload, GraphVersionRange, LeaseToken, RunClaim, Store, TransitionWrite};
 use cynode_testkit::{postgres_database, sqlite_database};
+use cynode_workflow_state::changes::{Changes, StateRecord};
 use serde_json::json;
 
 use crate::opening::execute;

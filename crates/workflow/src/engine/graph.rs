@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
-use cynode_domain::workflow_state::NodeErrorClass;
+use cynode_workflow_state::NodeErrorClass;
 
 use super::{NodeContext, NodeRetryPolicy, StateBinding, WorkflowNodeError};
 

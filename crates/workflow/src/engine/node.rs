@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use cynode_domain::workflow_state::NodeErrorClass;
+use cynode_workflow_state::NodeErrorClass;
 use serde_json::Value;
 
 use super::NodeContext;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cynode_domain::backoff::Backoff;
-use cynode_domain::workflow_state::NodeErrorClass;
+use cynode_workflow_state::NodeErrorClass;
 
 /// Retry policy of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use chrono::TimeDelta;
 use cynode_domain::ids::JobId;
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::JobStatus;
-use cynode_domain::workflow_state::{JobResultSummary, WorkflowState};
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::PollJob;
+use cynode_workflow_state::{JobResultSummary, WorkflowState};
 use tokio::time::Instant;
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cynode_domain::plan::Step;
-use cynode_domain::workflow_state::{DispatchedStepJob, WorkflowState};
 use cynode_wire::workflow::DispatchStep;
+use cynode_workflow_state::{DispatchedStepJob, WorkflowState};
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::run_handle::RunHandle;

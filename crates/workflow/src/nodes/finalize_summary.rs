@@ -4,8 +4,8 @@
 //! and lease in one transaction.
 
 use cynode_domain::verification::VerificationStatus;
-use cynode_domain::workflow_state::WorkflowState;
 use cynode_wire::workflow::{Finish, Outcome};
+use cynode_workflow_state::WorkflowState;
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::summary;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cynode_domain::workflow_state::{RunTaskRequest, TaskStepBounds, WorkflowState};
 use cynode_wire::workflow::{LoadTask, TaskContextView};
+use cynode_workflow_state::{RunTaskRequest, TaskStepBounds, WorkflowState};
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::run_handle::RunHandle;

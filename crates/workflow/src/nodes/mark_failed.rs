@@ -3,8 +3,8 @@
 //! The transition out of this node carries the end of the run, so that the orchestrator ends task, run
 //! and lease in one transaction.
 
-use cynode_domain::workflow_state::WorkflowState;
 use cynode_wire::workflow::{Finish, Outcome};
+use cynode_workflow_state::WorkflowState;
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::summary;

@@ -10,9 +10,9 @@ use cynode_domain::job::Action;
 use cynode_domain::plan::{self, InputMode, NeedsPlanner, Plan, Step};
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField, TraceStop};
-use cynode_domain::workflow_state::{RunTaskRequest, SharedPart, WorkflowState};
 use cynode_runtime::trace_recorder::log_event;
 use cynode_wire::planning::{PlanRun, PlanningView};
+use cynode_workflow_state::{RunTaskRequest, SharedPart, WorkflowState};
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::run_handle::{POLL_MS, RunHandle};

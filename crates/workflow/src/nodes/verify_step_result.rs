@@ -23,12 +23,10 @@ use cynode_domain::plan::StepAuthor;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::suspension::SuspensionReason;
 use cynode_domain::verdict::{CLARIFY_QUESTION, Verdict, VerdictStatus};
-use cynode_domain::workflow_state::{
-    ContinuationOutcome, ContinuationRecord, StepRevision, WorkflowState,
-};
 use cynode_wire::continuing::{ContinuationView, ContinueRun};
 use cynode_wire::handoff::ContinueWith;
 use cynode_wire::workflow::{VerificationView, VerifyStep};
+use cynode_workflow_state::{ContinuationOutcome, ContinuationRecord, StepRevision, WorkflowState};
 
 use crate::engine::{NodeContext, StateBinding, WorkflowNode, WorkflowNodeError};
 use crate::run_handle::{POLL_MS, RunHandle};

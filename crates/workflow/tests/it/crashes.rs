@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cynode_domain::workflow_state::WorkflowState;
 use cynode_workflow::engine::DriveOutcome;
+use cynode_workflow_state::WorkflowState;
 
 use crate::fake::{CrashPoint, FakeAttempt, FakeOrchestrator, drive_once, drive_to_end};
 

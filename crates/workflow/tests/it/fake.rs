@@ -13,7 +13,6 @@ use cynode_domain::plan::InputMode;
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
-use cynode_domain::workflow_state::WorkflowState;
 use cynode_wire::continuing::ContinuationView;
 use cynode_wire::planning::PlanningView;
 use cynode_wire::replanning::ReplanView;
@@ -26,6 +25,7 @@ use cynode_workflow::engine::{DriveError, DriveOutcome, drive};
 use cynode_workflow::graph::build_task_graph;
 use cynode_workflow::resume::resume_run;
 use cynode_workflow::run_handle::RunHandle;
+use cynode_workflow_state::WorkflowState;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use cynode_domain::backoff::Backoff;
 use cynode_domain::run_policy::RunPolicy;
-use cynode_domain::workflow_state::{NodeErrorClass, NodeFailure};
 use cynode_wire::workflow::Outcome;
 use cynode_workflow::engine::{NodeRetryPolicy, WorkflowNodeError};
+use cynode_workflow_state::{NodeErrorClass, NodeFailure};
 use serde_json::json;
 use tokio::time::Instant;
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::workflow_state::{
-    ContinuationOutcome, ContinuationRecord, GRAPH_VERSION, StepRevision, WorkflowState,
-};
 use cynode_workflow::graph::build_task_graph;
 use cynode_workflow::resume::resume_run;
 use cynode_workflow::run_handle::RunHandle;
 use cynode_workflow::workflow::TaskState;
+use cynode_workflow_state::{
+    ContinuationOutcome, ContinuationRecord, GRAPH_VERSION, StepRevision, WorkflowState,
+};
 use serde_json::json;
 
 use crate::fake::{FakeAttempt, FakeOrchestrator, drive_to_end};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use cynode_domain::changes::{Changes, StateRecord};
 use cynode_domain::ids::{HolderId, JobId, TaskId};
 use cynode_domain::status::{RunStatus, TaskStatus};
 use cynode_domain::verification::VerificationStatus;
@@ -10,6 +9,7 @@ use cynode_store::{
     Effect, EffectWrite, EventCursor, EventFilter, EventPayload, GrantedRun, GraphVersionRange,
     Lease, LeaseToken, RunClaim, RunClosure, Store, TransitionOutcome, TransitionWrite,
 };
+use cynode_workflow_state::changes::{Changes, StateRecord};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

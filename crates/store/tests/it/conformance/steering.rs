@@ -1,6 +1,5 @@
 //! Tests of run control: pause, questions and answers, and branching from a transition.
 
-use cynode_domain::changes::StateRecord;
 use cynode_domain::ids::{HolderId, UserId};
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::run::{RunState, RunVerb};
@@ -9,6 +8,7 @@ use cynode_store::{
     BranchSeed, GraphVersionRange, NewRunQuestion, Run, RunAction, RunBranch, RunClaim, RunFilter,
     Store,
 };
+use cynode_workflow_state::changes::StateRecord;
 use serde_json::json;
 
 use crate::world::{World, new_run};

@@ -6,8 +6,8 @@ use cynode_domain::plan::StepAuthor;
 use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
 use cynode_domain::suspension::{AUTHORED_BY_PERSON, MAX_CONTINUATIONS};
 use cynode_domain::verdict::{Verdict, VerdictStatus};
-use cynode_domain::workflow_state::StepRevision;
 use cynode_wire::replanning::{ReplanStep, ReplanView};
+use cynode_workflow_state::StepRevision;
 
 use super::{StepVerificationInput, VerifyStepResultNode};
 use crate::engine::{NodeContext, WorkflowNodeError};

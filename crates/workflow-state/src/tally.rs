@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::criteria::Criterion;
-use crate::verdict::Verdict;
-use crate::verification::{Judge, VerificationStatus};
+use cynode_domain::criteria::Criterion;
+use cynode_domain::verdict::Verdict;
+use cynode_domain::verification::{Judge, VerificationStatus};
 
 /// The rule for a command's exit code. Without a criterion about it, it requires exit code 0.
 const EXIT_CODE: &str = "exit_code";
@@ -61,7 +61,7 @@ impl VerificationTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{ANALYST_RULE, Finding, PERSON_RULE};
+    use cynode_domain::verdict::{ANALYST_RULE, Finding, PERSON_RULE};
 
     fn met_finding(rule: &str) -> Finding {
         Finding::from_rule(rule, true, String::new())

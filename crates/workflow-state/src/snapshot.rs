@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde_json::Error;
 
-use super::{
+use crate::changes::Changes;
+use crate::{
     ContinuationRecord, DispatchedStepJob, Finish, JobResultSummary, NodeFailure, RunTaskRequest,
     SharedCriteria, SharedPart, SharedPreferences, StepRevision, TaskStepBounds, VerificationTally,
     WorkflowState,
 };
-use crate::changes::Changes;
-use crate::plan::Plan;
-use crate::run_policy::RunPolicy;
-use crate::verdict::Verdict;
+use cynode_domain::plan::Plan;
+use cynode_domain::run_policy::RunPolicy;
+use cynode_domain::verdict::Verdict;
 
 /// Snapshot of a state at its last transition, as far as needed to compute later changes.
 #[derive(Debug)]
@@ -163,14 +163,14 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::super::{NodeErrorClass, Outcome};
     use super::*;
     use crate::changes::{StateRecord, rebuild_state};
-    use crate::ids::{JobId, TaskId};
-    use crate::job::{Action, Ending};
-    use crate::plan::{InputMode, Step};
-    use crate::status::JobStatus;
-    use crate::verdict::VerdictStatus;
+    use crate::{NodeErrorClass, Outcome};
+    use cynode_domain::ids::{JobId, TaskId};
+    use cynode_domain::job::{Action, Ending};
+    use cynode_domain::plan::{InputMode, Step};
+    use cynode_domain::status::JobStatus;
+    use cynode_domain::verdict::VerdictStatus;
 
     /// One mutation of a state by a transition.
     #[derive(Debug, Clone)]

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Error, Value};
 
-use super::WorkflowState;
-use crate::ids::TaskId;
-use crate::plan::Plan;
+use crate::WorkflowState;
+use cynode_domain::ids::TaskId;
+use cynode_domain::plan::Plan;
 
 /// Stored name of [`WorkflowState::bounds`].
 const BOUNDS: &str = "bounds";
@@ -82,8 +82,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::job::Action;
-    use crate::plan::Step;
+    use cynode_domain::job::Action;
+    use cynode_domain::plan::Step;
 
     fn planned_state() -> WorkflowState {
         let mut state = WorkflowState::new(TaskId::generate());

@@ -5,8 +5,9 @@
 //! runners write it, and the orchestrator reads stored states through [`StoredState`] and
 //! [`StoredPosition`].
 
-mod changes;
+pub mod changes;
 mod shared;
+mod snapshot;
 mod stored;
 mod tally;
 
@@ -15,18 +16,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::changes::WorkflowStateSnapshot;
 pub use self::shared::{SharedPart, StepAttempts};
+pub use self::snapshot::WorkflowStateSnapshot;
 pub use self::stored::{StoredPosition, StoredState};
 pub use self::tally::VerificationTally;
-use crate::criteria::Criterion;
-use crate::ids::{JobId, TaskId};
-use crate::job::{Action, Ending, Limits};
-use crate::plan::{InputMode, Plan, Step, StepCriterion};
-use crate::run_policy::RunPolicy;
-use crate::status::JobStatus;
-use crate::verdict::Verdict;
-use crate::verification::VerificationStatus;
+use cynode_domain::criteria::Criterion;
+use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::plan::{InputMode, Plan, Step, StepCriterion};
+use cynode_domain::run_policy::RunPolicy;
+use cynode_domain::status::JobStatus;
+use cynode_domain::verdict::Verdict;
+use cynode_domain::verification::VerificationStatus;
 
 /// Incremented with every change of nodes, edges or state that an older runner cannot resume.
 ///

@@ -70,7 +70,7 @@ pub struct StepAttempts {
     counts: BTreeMap<u32, u32>,
     /// The last recorded step.
     newest: Option<u32>,
-    /// Number of records; for [`super::changes`], never serialized.
+    /// Number of records; for [`crate::snapshot`], never serialized.
     pub(super) recorded: u64,
 }
 
