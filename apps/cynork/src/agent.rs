@@ -9,8 +9,8 @@ use cynode_wire::agent_profiles::CreateAgentProfile;
 
 use self::canary::AgentCanaryArgs;
 use self::profile_args::{NewProfileArgs, ProfileChangeArgs};
-use crate::app::CliContext;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// Manage the agents that `task create --agent` names, apart from the built-in one.
 #[derive(Debug, Subcommand)]

@@ -5,24 +5,21 @@ use std::process::ExitCode;
 use cynode_domain::ids::TraceId;
 use cynode_runtime::env;
 
-use crate::cli::{Cli, CynorkCommand};
-use crate::failure::CliFailure;
-use crate::out::CommandOutput;
-use crate::resolved_settings::{CliSettings, LocalInstance};
-use crate::session::ApiSession;
-use crate::{
-    agent, agent_token, audit, auth, brain, chat, completion, creds, forge, groups, inbox,
-    knowledge, leases, memory, nodes, notify, pm, prefs, profiles, project, providers, rules, runs,
-    schedule, servers, settings_command, skills, status, task, token, tools, trace, users,
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::CommandOutput;
+use cynode_cli::resolved_settings::CliSettings;
+use cynode_cli::session::ApiSession;
+use cynode_cli_admin::{
+    agent_token, audit, auth, creds, groups, leases, nodes, notify, prefs, providers, rules,
+    servers, settings_command, token, tools, users,
 };
 
-/// State that every command uses.
-pub(crate) struct CliContext {
-    pub(crate) session: ApiSession,
-    pub(crate) out: CommandOutput,
-    /// The local `cynode up`, if one is running.
-    pub(crate) local: Option<LocalInstance>,
-}
+use crate::cli::{Cli, CynorkCommand};
+use crate::{
+    agent, brain, chat, completion, forge, inbox, knowledge, memory, pm, profiles, project, runs,
+    schedule, skills, status, task, trace,
+};
 
 /// Runs a parsed command line and returns the documented exit code.
 pub async fn run(cli: Cli) -> ExitCode {

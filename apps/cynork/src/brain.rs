@@ -12,11 +12,11 @@ use cynode_wire::page::PageQuery;
 use self::call::ModelCallCommand;
 use self::decisions::DecisionListArgs;
 use self::replay::ReplayArgs;
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::history::HistoryPageArgs;
-use crate::out::RenderContext;
 use crate::{history, relative_time, runs, table, task};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::history::HistoryPageArgs;
+use cynode_cli::out::RenderContext;
 
 /// Inspect model calls and their cost, and the decisions of the project manager.
 #[derive(Debug, Subcommand)]
@@ -54,7 +54,7 @@ pub struct ModelCallListArgs {
     page: HistoryPageArgs,
 }
 
-pub(crate) async fn run(command: BrainCommand, app: &mut CliContext) -> Result<(), CliFailure> {
+pub async fn run(command: BrainCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         BrainCommand::Calls(args) => list_calls(args, app).await,
         BrainCommand::Decisions(args) => decisions::run(args, app).await,

@@ -14,9 +14,9 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use cynode_llm_wire::openai::{ChatMessage, ChatRequest};
 
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
 
 /// Model id of the project manager.
 const MANAGER: &str = "cynodeai.pm";

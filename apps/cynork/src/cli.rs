@@ -1,42 +1,40 @@
-//! The command line: subcommands and global flags.
+//! The command line: its subcommands.
 
-use std::path::PathBuf;
-
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use serde::{Deserialize, Serialize};
+use cynode_cli::global_args::GlobalArgs;
 
 use crate::agent::AgentCommand;
-use crate::agent_token::AgentTokenCommand;
-use crate::audit::AuditCommand;
-use crate::auth::AuthCommand;
 use crate::brain::BrainCommand;
 use crate::chat::ChatCommandArgs;
-use crate::creds::CredsCommand;
 use crate::forge::ForgeCommand;
-use crate::groups::GroupsCommand;
 use crate::inbox::InboxCommand;
 use crate::knowledge::KnowledgeCommand;
-use crate::leases::LeaseCommand;
 use crate::memory::MemoryCommand;
-use crate::nodes::NodesCommand;
-use crate::notify::NotifyCommand;
 use crate::pm::PmCommand;
-use crate::prefs::PrefsCommand;
 use crate::profiles::ProfilesCommand;
 use crate::project::ProjectCommand;
-use crate::providers::ModelsCommand;
-use crate::rules::{AccessCommand, RulesCommand};
 use crate::runs::RunCommand;
 use crate::schedule::ScheduleCommand;
-use crate::servers::ServersCommand;
-use crate::settings_command::SettingsCommand;
 use crate::skills::SkillsCommand;
 use crate::task::TaskCommand;
-use crate::token::TokenCommand;
-use crate::tools::ToolsCommand;
 use crate::trace::TraceCommand;
-use crate::users::UsersCommand;
+use cynode_cli_admin::agent_token::AgentTokenCommand;
+use cynode_cli_admin::audit::AuditCommand;
+use cynode_cli_admin::auth::AuthCommand;
+use cynode_cli_admin::creds::CredsCommand;
+use cynode_cli_admin::groups::GroupsCommand;
+use cynode_cli_admin::leases::LeaseCommand;
+use cynode_cli_admin::nodes::NodesCommand;
+use cynode_cli_admin::notify::NotifyCommand;
+use cynode_cli_admin::prefs::PrefsCommand;
+use cynode_cli_admin::providers::ModelsCommand;
+use cynode_cli_admin::rules::{AccessCommand, RulesCommand};
+use cynode_cli_admin::servers::ServersCommand;
+use cynode_cli_admin::settings_command::SettingsCommand;
+use cynode_cli_admin::token::TokenCommand;
+use cynode_cli_admin::tools::ToolsCommand;
+use cynode_cli_admin::users::UsersCommand;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,58 +59,6 @@ pub struct Cli {
     pub global: GlobalArgs,
     #[command(subcommand)]
     pub command: CynorkCommand,
-}
-
-/// Global flags.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Global options")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub struct GlobalArgs {
-    /// Configuration file [default: `$XDG_CONFIG_HOME/cynork/config.toml`].
-    #[arg(short, long, global = true, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Output format: `table` for people, `json` for programs [default: table].
-    #[arg(
-        short,
-        long,
-        global = true,
-        value_enum,
-        value_name = "FORMAT",
-        hide_possible_values = true
-    )]
-    pub output: Option<Format>,
-    /// Print data only: no progress, no hints.
-    #[arg(short, long, global = true)]
-    pub quiet: bool,
-    /// Print the trace id of the requests of this command to standard error; the logs of the gateway have it too.
-    #[arg(long, global = true)]
-    pub verbose: bool,
-    /// Disable colour, as `NO_COLOR` does.
-    #[arg(long, global = true)]
-    pub no_color: bool,
-    /// Print escape sequences of jobs and models unchanged. Without it they are removed at a terminal.
-    #[arg(long, global = true)]
-    pub raw: bool,
-    /// Data directory of a local `cynode up` [default: `$XDG_DATA_HOME/cynode`].
-    #[arg(long, global = true, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Gateway address [default: a local `cynode up`, else `http://localhost:12080`].
-    #[arg(long, global = true, value_name = "URL")]
-    pub gateway_url: Option<String>,
-    /// Read the API token from this file.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-}
-
-/// Output format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// A table for people.
-    #[default]
-    Table,
-    /// One JSON value for programs.
-    Json,
 }
 
 /// Subcommands.
@@ -229,6 +175,7 @@ pub enum CynorkCommand {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use cynode_cli::global_args::Format;
 
     use super::*;
 

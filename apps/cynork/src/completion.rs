@@ -19,10 +19,10 @@ use cynode_wire::schedules::ScheduleQuery;
 use cynode_wire::tasks::TaskQuery;
 
 use crate::cli::{Cli, GlobalArgs};
-use crate::failure::CliFailure;
-use crate::out::CommandOutput;
-use crate::resolved_settings::CliSettings;
-use crate::session::ApiSession;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::CommandOutput;
+use cynode_cli::resolved_settings::CliSettings;
+use cynode_cli::session::ApiSession;
 
 /// Environment variable that the completion script sets to the name of the shell.
 const VARIABLE: &str = "CYNORK_COMPLETE";

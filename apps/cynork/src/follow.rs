@@ -6,9 +6,9 @@ use cynode_client::EventStream;
 use cynode_wire::events::{Event, EventQuery};
 use tokio::time::{Instant, timeout};
 
-use crate::failure::CliFailure;
-use crate::gateway_retry::GatewayRetry;
-use crate::session::ApiSession;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::gateway_retry::GatewayRetry;
+use cynode_cli::session::ApiSession;
 
 /// Idle time after which the caller polls: a connection can die silently.
 const IDLE_LIMIT: Duration = Duration::from_secs(10);

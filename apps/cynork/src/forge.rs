@@ -11,15 +11,15 @@ use cynode_wire::credentials::GivenSecret;
 use cynode_wire::forges::{ForgeView, SetForge};
 use serde_json::json;
 
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::creds::read_secret;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::profile_args::DEFAULT_PROJECT;
 use crate::task::input::{InputPurpose, read_text};
 use crate::task::repository_args::resolve_repository;
 use crate::{relative_time, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::out::RenderContext;
+use cynode_cli_admin::creds::read_secret;
 
 /// Connect repositories with their forge: pull requests, issues, webhooks.
 #[derive(Debug, Subcommand)]

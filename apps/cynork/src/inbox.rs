@@ -9,10 +9,10 @@ use cynode_wire::requests::RequestView;
 use cynode_wire::runs::{RunQuery, RunView};
 use serde::Serialize;
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::{pm, relative_time, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::RenderContext;
 
 /// List messages of agents, questions of runs and decisions of requests, and answer them.
 #[derive(Debug, Subcommand)]

@@ -12,9 +12,9 @@ use cynode_wire::knowledge::{
     DeleteDocumentsQuery, DocumentQuery, KnowledgeProfileQuery, KnowledgeSearchQuery,
 };
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
 use crate::profile_args::ProfileArgs;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// Ingest documents, and search what the project knows.
 #[derive(Debug, Subcommand)]

@@ -4,10 +4,10 @@ use cynode_domain::config_keys::{ConfigKeyKind, KNOWN_KEYS};
 use cynode_wire::page::Page;
 use serde::Serialize;
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
-use crate::table;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::RenderContext;
+use cynode_cli::table;
 
 #[derive(Debug, Serialize)]
 struct KnownKeyView {

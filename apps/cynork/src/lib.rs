@@ -1,59 +1,34 @@
 //! `cynork`, the command-line client of the orchestrator.
 //!
-//! Start at [`run_args`]; [`cli`] defines the commands and global flags, and each command group is one module
-//! that owns its arguments and its output. Data goes to standard output, messages to standard error.
+//! Start at [`run_args`]; [`cli`] defines the commands, and each command group is one module that owns its arguments and
+//! its output. Commands that administer an installation are in `cynode-cli-admin`, what all share is in
+//! `cynode-cli`. Data goes to standard output, messages to standard error.
 //!
 //! Invariant: no token is ever printed, except by `token create` and `agent-token issue`.
 
 mod agent;
-mod agent_token;
 mod app;
-mod audit;
-mod auth;
 mod brain;
 mod chat;
 pub mod cli;
 mod completion;
-mod config_file;
-mod creds;
-mod failure;
 mod follow;
 mod forge;
-mod gateway_retry;
-mod groups;
-mod history;
 mod inbox;
 mod knowledge;
 mod known_keys;
-mod leases;
 mod memory;
-mod nodes;
-mod notify;
-mod out;
 mod pm;
-mod prefs;
 mod profile_args;
 mod profiles;
-mod progress;
 mod project;
-mod providers;
 mod relative_time;
-mod resolved_settings;
-mod rules;
 mod runs;
 mod schedule;
-mod servers;
-mod session;
-mod settings_command;
 mod skills;
 mod status;
-mod table;
 mod task;
-mod token;
-mod tools;
 mod trace;
-mod untrusted_stream;
-mod users;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -79,6 +54,6 @@ pub fn run_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(Box::pin(run(cli))),
-        Err(_) => ExitCode::from(failure::INTERNAL),
+        Err(_) => ExitCode::from(cynode_cli::failure::INTERNAL),
     }
 }

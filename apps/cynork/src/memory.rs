@@ -11,12 +11,12 @@ use cynode_wire::project_memory::{
 };
 use serde_json::json;
 
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::profile_args::ProfileArgs;
 use crate::{relative_time, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::out::RenderContext;
 
 /// Read and edit what a project remembers across tasks.
 #[derive(Debug, Subcommand)]

@@ -20,9 +20,9 @@ use cynode_wire::requests::{
 
 pub(crate) use self::render::render_waiting_row;
 use self::submit::SubmitArgs;
-use crate::app::CliContext;
-use crate::failure::CliFailure;
 use crate::task::diff::{self, TaskDiffArgs};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// Submit work, follow it, and decide what it asks.
 #[derive(Debug, Subcommand)]

@@ -7,13 +7,13 @@ use cynode_client::Client;
 use cynode_wire::profiles::{CreateProfile, ProfileSpec, ProfileView, UpdateProfile};
 use serde_json::json;
 
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::profile_args::ProjectArgs;
 use crate::task::input::{InputPurpose, read_text};
 use crate::{relative_time, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::out::RenderContext;
 
 /// Define what the agents of a project may use.
 #[derive(Debug, Subcommand)]

@@ -5,11 +5,11 @@ use cynode_domain::ids::ProjectId;
 use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::task::repository_args::absolute_address;
 use crate::{relative_time, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::RenderContext;
 
 /// Group tasks into projects.
 #[derive(Debug, Subcommand)]

@@ -10,8 +10,8 @@ use cynode_domain::ids::RunId;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use cynode_wire::runs::{DiffQuery, RunQuery};
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 use steer::{AnswerArgs, RunForkArgs, RunRetryArgs};
 
 /// Inspect and steer runs. RUN is a run id, or the name or id of a task, which means its newest run.

@@ -11,10 +11,10 @@ use cynode_wire::schedules::{
 use serde_json::json;
 
 use self::arguments::{SchedulePayloadArgs, SchedulePolicyArgs, ScheduleTimingArgs};
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
-use crate::out::Verbosity;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::out::Verbosity;
 
 const EXAMPLES: &str = "\
 Examples:

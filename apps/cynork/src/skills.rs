@@ -13,12 +13,12 @@ use cynode_wire::skills::{
 };
 use serde_json::json;
 
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::task::input::{self, InputPurpose};
 use crate::{groups, relative_time, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::out::RenderContext;
 
 /// Manage skills: instructions for agents. `default` is part of every prompt.
 #[derive(Debug, Subcommand)]

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use cynode_wire::health::{ManagerStatus, StatusView};
 use serde::Serialize;
 
-use crate::app::CliContext;
-use crate::cli::GlobalArgs;
-use crate::failure::CliFailure;
-use crate::out::{CommandOutput, RenderContext};
-use crate::table;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::GlobalArgs;
+use cynode_cli::out::{CommandOutput, RenderContext};
+use cynode_cli::table;
 
 /// Shows whether the gateway is reachable and can run work.
 pub(crate) async fn run(app: &mut CliContext) -> Result<(), CliFailure> {

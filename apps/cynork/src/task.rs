@@ -29,10 +29,10 @@ use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::page::MAX_LIMIT;
 use cynode_wire::tasks::{TaskQuery, TaskView};
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
 use artifacts::ArtifactsCommand;
 use create::TaskCreateArgs;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 use diff::TaskDiffArgs;
 use logs::TaskLogsArgs;
 use push::TaskPushArgs;

@@ -8,10 +8,10 @@ use cynode_domain::status::RunStatus;
 use cynode_wire::page::Page;
 use cynode_wire::traces::{TraceListQuery, TraceQuery, TraceSummary};
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::{relative_time, runs, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::RenderContext;
 
 /// Show one request from its start to its end, with times and cost.
 #[derive(Debug, Subcommand)]

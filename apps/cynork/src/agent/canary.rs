@@ -6,10 +6,10 @@ use cynode_wire::tasks::TaskView;
 use serde_json::json;
 
 use super::view::render_canary;
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
 use crate::task;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
 
 /// Arguments of `agent canary`.
 #[derive(Debug, Args)]

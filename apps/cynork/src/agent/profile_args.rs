@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
-use crate::failure::CliFailure;
+use cynode_cli::failure::CliFailure;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,11 +4,11 @@ use clap::Args;
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::page::{Page, PageQuery};
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::history::HistoryPageArgs;
-use crate::out::RenderContext;
 use crate::{history, relative_time, table, task};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::history::HistoryPageArgs;
+use cynode_cli::out::RenderContext;
 
 /// Arguments of `brain decisions`.
 #[derive(Debug, Args)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cynode_agent::cassette::{RecordingError, ReplayResult, ReplayVerdict, replay};
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
-use crate::table;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::RenderContext;
+use cynode_cli::table;
 
 /// Arguments of `brain replay`.
 #[derive(Debug, Args)]

@@ -5,12 +5,12 @@ use cynode_llm_wire::openai::{ChatChunk, ChatRequest};
 
 use super::CliConversation;
 use super::word_wrap::WordWrap;
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::CommandOutput;
-use crate::session::ApiSession;
-use crate::table;
-use crate::untrusted_stream::UntrustedStream;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::CommandOutput;
+use cynode_cli::session::ApiSession;
+use cynode_cli::table;
+use cynode_cli::untrusted_stream::UntrustedStream;
 
 /// How a streamed answer ended, with its text.
 pub(super) enum StreamedAnswer {

@@ -9,11 +9,11 @@ use super::line_editor::{InputLine, LineEditor};
 use super::slash_command::{self, ChatInput, HELP};
 use super::word_wrap::WordWrap;
 use super::{CliConversation, MANAGER};
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::profile_args::DEFAULT_PROJECT;
 use crate::{relative_time, table};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::RenderContext;
 
 /// The role of user messages.
 const USER: &str = "user";

@@ -10,7 +10,7 @@ use rustyline::history::MemHistory;
 use rustyline::{Config, Editor};
 use tokio::sync::mpsc;
 
-use crate::failure::CliFailure;
+use cynode_cli::failure::CliFailure;
 
 const CONTINUATION_PROMPT: &str = "...> ";
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cynode_knowledge::{is_skipped_folder, kind_of_path};
 use cynode_wire::knowledge::{GivenDocument, MAX_DOCUMENT_BYTES};
 
-use crate::failure::CliFailure;
+use cynode_cli::failure::CliFailure;
 
 /// A file to ingest, and its path in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]

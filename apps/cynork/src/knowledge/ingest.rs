@@ -16,10 +16,10 @@ use serde_json::json;
 
 use super::IngestArgs;
 use super::files::{self, SkippedFile};
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::RenderContext;
 use crate::profile_args::ProfileArgs;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::RenderContext;
 
 /// Bytes of documents in one call.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;

@@ -7,8 +7,8 @@ use std::process::Command;
 use cynode_runtime::child_env::{Allowlist, ChildEnv};
 use serde::Serialize;
 
-use crate::app::CliContext;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// The files of the repository.
 const FILES: [(&str, &str); 5] = [

@@ -6,11 +6,11 @@ use cynode_wire::events::{Event, EventQuery};
 use cynode_wire::requests::RequestView;
 
 use super::render;
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
 use crate::follow::{EventFollower, FollowedEvent};
-use crate::table;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::table;
 
 /// Follows a request and prints its outcome.
 pub(super) async fn follow(app: &mut CliContext, view: RequestView) -> Result<(), CliFailure> {

@@ -14,10 +14,10 @@ use cynode_wire::forges::SubmitIssue;
 use cynode_wire::requests::SubmitRequest;
 
 use super::{follow, render};
-use crate::app::CliContext;
-use crate::failure::CliFailure;
 use crate::task::input::{InputPurpose, read_text};
 use crate::task::repository_args::{resolve_repository, use_project};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// The file whose text is a brief.
 const BRIEF: &str = "PROJECT-BRIEF.md";

@@ -7,9 +7,9 @@ use cynode_domain::question::Reply;
 use cynode_wire::runs::{AnswerRun, ForkRun, RetryRun, RunDetail};
 
 use super::view;
-use crate::app::CliContext;
-use crate::failure::CliFailure;
 use crate::task::input::{self, InputPurpose};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// Arguments of `run answer`.
 #[derive(Debug, Args)]

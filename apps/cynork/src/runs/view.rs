@@ -10,9 +10,9 @@ use cynode_wire::runs::{
 };
 use serde_json::Value;
 
-use crate::out::RenderContext;
 use crate::task::checks;
 use crate::{relative_time, table};
+use cynode_cli::out::RenderContext;
 
 pub(crate) fn runs(runs: &[RunView], ctx: RenderContext) -> String {
     let rows = runs.iter().map(|run| {

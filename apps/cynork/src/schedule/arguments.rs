@@ -10,11 +10,11 @@ use cynode_wire::requests::SubmitRequest;
 use cynode_wire::tasks::CreateTask;
 use serde_json::{Value, json};
 
-use crate::failure::CliFailure;
 use crate::task::input::{self, InputPurpose};
 use crate::task::limit_args::TaskLimitArgs;
 use crate::task::repository_args::{resolve_repository, use_project};
 use crate::task::span;
+use cynode_cli::failure::CliFailure;
 
 /// When the schedule is due.
 #[derive(Debug, Args)]

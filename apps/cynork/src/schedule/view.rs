@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use cynode_wire::page::Page;
 use cynode_wire::schedules::{ScheduleRunView, ScheduleView};
 
-use crate::out::RenderContext;
 use crate::{relative_time, table};
+use cynode_cli::out::RenderContext;
 
 /// Maximum length of a summary in a table.
 const SUMMARY_CHARS: usize = 60;

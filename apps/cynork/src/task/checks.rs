@@ -3,7 +3,7 @@
 use cynode_domain::verification::{CheckResult, Judge, VerificationStatus};
 use cynode_wire::checks::{CheckView, StepChecksView};
 
-use crate::table::truncate;
+use cynode_cli::table::truncate;
 
 /// Maximum length of a command.
 const COMMAND_CHARS: usize = 120;

@@ -13,10 +13,10 @@ use super::input::{self, InputPurpose};
 use super::limit_args::TaskLimitArgs;
 use super::repository_args::TaskRepositoryArgs;
 use super::{view, wait};
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
-use crate::out::Verbosity;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::out::Verbosity;
 
 const EXAMPLES: &str = "\
 Examples:

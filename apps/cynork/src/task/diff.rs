@@ -9,11 +9,11 @@ use cynode_wire::git::{
     ALL_PATCH_FILE, FileChange, GitSeverity, PATCH_FILE, TaskDiffView, changes_path,
 };
 
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
-use crate::out::{CommandOutput, RenderContext};
-use crate::table;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
+use cynode_cli::out::{CommandOutput, RenderContext};
+use cynode_cli::table;
 
 const GREEN: u8 = 32;
 const RED: u8 = 31;
@@ -158,7 +158,7 @@ fn describe_severity(severity: GitSeverity) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::out::{TerminalStyle, Verbosity};
+    use cynode_cli::out::{TerminalStyle, Verbosity};
 
     fn output(style: TerminalStyle) -> CommandOutput {
         CommandOutput { format: Format::Table, verbosity: Verbosity::Normal, style, is_raw: false }

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_wire::tasks::Attachment;
 
-use crate::failure::CliFailure;
+use cynode_cli::failure::CliFailure;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;

@@ -7,7 +7,7 @@ use cynode_domain::plan::StepCriterion;
 use cynode_wire::tasks::CreateTask;
 
 use super::{accept, span};
-use crate::failure::CliFailure;
+use cynode_cli::failure::CliFailure;
 
 /// Acceptance criteria and limits.
 #[derive(Debug, Args)]

@@ -8,9 +8,9 @@ use cynode_wire::tasks::{LogQuery, LogsView};
 use tokio::time::sleep;
 
 use super::output::TaskOutputPrinter;
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
 
 /// Poll interval of `--follow`.
 pub(super) const POLL: Duration = Duration::from_millis(300);

@@ -9,9 +9,9 @@ use cynode_wire::tasks::TaskView;
 use serde_json::Value;
 
 use super::checks;
-use crate::out::CommandOutput;
 use crate::relative_time;
-use crate::table::truncate;
+use cynode_cli::out::CommandOutput;
+use cynode_cli::table::truncate;
 
 const GREEN: u8 = 32;
 const RED: u8 = 31;
@@ -214,8 +214,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::Format;
-    use crate::out::{TerminalStyle, Verbosity};
+    use cynode_cli::global_args::Format;
+    use cynode_cli::out::{TerminalStyle, Verbosity};
 
     const OUT: CommandOutput = CommandOutput {
         format: Format::Table,

@@ -6,11 +6,11 @@ use cynode_domain::plan::InputMode;
 use cynode_wire::tasks::{LogQuery, LogsView, TaskView};
 
 use super::transcript::render_transcript;
-use crate::app::CliContext;
-use crate::failure::CliFailure;
-use crate::out::CommandOutput;
-use crate::progress::CommandProgress;
-use crate::untrusted_stream::UntrustedStream;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::out::CommandOutput;
+use cynode_cli::progress::CommandProgress;
+use cynode_cli::untrusted_stream::UntrustedStream;
 
 /// Prints each part of a task's output once.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use cynode_wire::git::PushTask;
 
 use super::create::print_task;
 use super::wait;
-use crate::app::CliContext;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// Arguments of `task push`.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{ArgGroup, Args};
 use cynode_domain::git::{BranchName, RepositoryUrl, TaskRepository, UseProjectRepository};
 
-use crate::failure::CliFailure;
+use cynode_cli::failure::CliFailure;
 
 /// The repository, and the branches.
 #[derive(Debug, Args)]

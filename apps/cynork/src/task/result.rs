@@ -1,8 +1,8 @@
 //! `task result`: the result of a task, job by job.
 
 use super::{view, wait};
-use crate::app::CliContext;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// Prints the result; with `wait`, after the task has closed.
 pub(crate) async fn run(task: &str, wait: bool, app: &mut CliContext) -> Result<(), CliFailure> {

@@ -5,8 +5,8 @@ use cynode_domain::criteria::Criterion;
 use cynode_wire::tasks::UpdateTask;
 
 use super::{accept, view};
-use crate::app::CliContext;
-use crate::failure::CliFailure;
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
 
 /// Arguments of `task update`; omitted fields do not change.
 #[derive(Debug, Args)]

@@ -7,10 +7,10 @@ use cynode_wire::events::{Event, EventQuery};
 use cynode_wire::tasks::TaskView;
 
 use super::{narrate, wait};
-use crate::app::CliContext;
-use crate::cli::Format;
-use crate::failure::CliFailure;
 use crate::follow::{EventFollower, FollowedEvent};
+use cynode_cli::context::CliContext;
+use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::Format;
 
 /// Prints the events of one task, from its creation until it closes.
 pub(crate) async fn watch_task(task: &str, app: &mut CliContext) -> Result<(), CliFailure> {

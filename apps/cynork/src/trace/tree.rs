@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use cynode_wire::traces::{TraceSpan, TraceSpanStatus, TraceUsage, TraceView};
 
-use crate::table::sanitize_line;
+use cynode_cli::table::sanitize_line;
 
 /// Which spans of a trace are shown.
 #[derive(Debug, Clone, Copy, Default)]
