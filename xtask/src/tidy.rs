@@ -2,6 +2,7 @@
 //! function of text or of the package graph in a module below; this module lists the files and
 //! prints the findings.
 
+pub mod crate_size;
 pub mod injection;
 pub mod layers;
 pub mod licences;
@@ -62,6 +63,7 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<TidyFindings> {
     let names: Vec<String> = files.iter().map(|file| relative_path(root, file)).collect();
     migrations::check(&names, &mut findings);
     let mut type_names = vocabulary::TypeNames::default();
+    let mut crate_sizes = crate_size::CrateSizes::default();
     for (file, path) in files.iter().zip(&names) {
         // Files that are not UTF-8 are not text, and no rule applies to them.
         let Ok(text) = fs::read_to_string(file) else {
@@ -73,6 +75,7 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<TidyFindings> {
             sources::check(path, &text, &mut findings);
             vocabulary::check(path, &text, &mut findings);
             type_names.add(path, &text);
+            crate_sizes.add(path, &text);
         }
         if has_extension(path, "md") {
             links::check(path, &text, &names, &mut findings);
@@ -87,6 +90,7 @@ pub fn check(root: &Path, metadata: &Metadata) -> Result<TidyFindings> {
         }
     }
     type_names.check(&mut findings);
+    crate_sizes.check(&mut findings);
     Ok(findings)
 }
 

@@ -136,7 +136,7 @@ fn check_children(path: &str, text: &str, findings: &mut TidyFindings) {
     }
 }
 
-fn lines_without_tests(text: &str) -> usize {
+pub(super) fn lines_without_tests(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     lines
         .windows(2)
