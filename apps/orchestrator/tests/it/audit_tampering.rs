@@ -56,7 +56,8 @@ const ID: &str = "'00000000-0000-0000-0000-0000000000aa'";
 async fn make_calls(harness: &OrchestratorHarness) {
     let pm = Mcp::agent(harness, AgentType::Pm).await;
     for _ in 0..3 {
-        pm.call("node.list", json!({})).await;
+        let listed = pm.answer("node.list", json!({})).await;
+        assert!(listed["result"]["structuredContent"]["items"].is_array(), "{listed}");
     }
 }
 
