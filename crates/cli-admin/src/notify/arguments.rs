@@ -76,9 +76,9 @@ pub(super) enum TlsArg {
 pub struct SmtpSetArgs {
     /// The host.
     host: String,
-    /// The port; usually 465 with `--tls tls`.
-    #[arg(long, default_value_t = 587)]
-    port: u16,
+    /// The port [default: 587, 465 with `--tls tls`, 25 with `--tls none`].
+    #[arg(long)]
+    port: Option<u16>,
     /// How the connection is encrypted.
     #[arg(long, value_enum, default_value = "starttls")]
     tls: TlsArg,
@@ -105,7 +105,11 @@ impl SmtpSetArgs {
         Ok(SmtpSettings {
             password: needs_password.then(read_secret).transpose()?,
             host: self.host,
-            port: self.port,
+            port: self.port.unwrap_or(match self.tls {
+                TlsArg::Starttls => 587,
+                TlsArg::Tls => 465,
+                TlsArg::None => 25,
+            }),
             tls: match self.tls {
                 TlsArg::Starttls => SmtpTls::Starttls,
                 TlsArg::Tls => SmtpTls::Tls,
