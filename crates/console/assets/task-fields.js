@@ -98,17 +98,18 @@ export function boundFields(initial = {}) {
   const labels = textarea({ name: "node_labels", rows: "2" }, Object.entries(initial.node_labels ?? {}).map(([key, value]) => `${key}=${value}`));
   const image = plainInput({ name: "image" }, initial.image);
   const row = (...fields) => el("div", { class: "row" }, fields);
-  const checks = el("details", {}, el("summary", {}, "Checks"),
+  const group = (name, words, ...content) => el("details", { "data-group": name }, el("summary", {}, words), ...content);
+  const checks = group("checks", "Checks",
     !isText ? fixed("The acceptance criteria have several lines and stay as they are.") : field("Acceptance criteria", criteria, "One on each line: exit:0, output:/regex/, file:path, check:command, or prose that is judged."),
     !isStepText ? fixed("The criteria for single commands have several lines and stay as they are.") : field("Criteria for single commands", stepCriteria, "With the number of the command: 1:file:report.txt. Checked before the next command starts."),
     field("Expected files", outputs, "Files that the last step must copy to the artifacts, one on each line."));
-  const bounds = el("details", {}, el("summary", {}, "Limits and attempts"),
+  const bounds = group("limits", "Limits and attempts",
     row(field("Seconds of each step", timeout), field("Memory in MiB", memory), field("Processes", processes)),
     row(field("Disk in MiB", disk), field("Bytes of output kept", output), field("Attempts of a step", attempts, "1, or as preferences say.")),
     el("label", { class: "check" }, retry, "Repeat a step after an interruption: only for work that is safe to repeat"),
     el("label", { class: "check" }, approve, "A person must approve the plan before anything runs"),
     field("Minutes to answer a question", answerWithin, "Then the task fails. Without a limit if empty."));
-  const placement = el("details", {}, el("summary", {}, "Where it runs"),
+  const placement = group("placement", "Where it runs",
     row(field("Worker node", node, "Chosen by the project manager if empty."), field("Image", image, "The system of the node if empty.")),
     field("Labels of the worker node", labels, "One on each line, such as zone=eu. Not together with a worker node."));
   return {

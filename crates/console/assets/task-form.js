@@ -45,7 +45,7 @@ export async function render({ query, me }) {
     ...work.nodes, agentFields,
     el("div", { class: "row" }, field("Name", name, "Derived from the work if empty."), field("Project", project.node)),
     repository.node,
-    el("details", {}, el("summary", {}, "Files, dependencies and profile"),
+    el("details", { "data-group": "files" }, el("summary", {}, "Files, dependencies and profile"),
       field("Files", files, `Placed in the workspace under attachments/. At most ${MOST_FILES} files of 10 MiB each.`),
       field("Tasks that must complete first", dependsOn, "By name or id, one on each line."),
       field("Profile", profile, "The profile of the project that its agents work in; the default one if empty.")),
@@ -92,7 +92,7 @@ function repositoryFields(from) {
   show();
   const branches = () => ({ base_branch: base.value.trim() || undefined, branch: branch.value.trim() || undefined });
   return {
-    node: el("details", { open: Boolean(repository) }, el("summary", {}, "Repository"), field("Repository", source), address, rest),
+    node: el("details", { open: Boolean(repository), "data-group": "repository" }, el("summary", {}, "Repository"), field("Repository", source), address, rest),
     value: () => {
       if (!source.value) return {};
       const of = source.value === "url" ? { repository: { url: url.value.trim(), ...branches() } } : { project_repository: branches() };
