@@ -5,7 +5,7 @@ import { answerForm, questionText } from "./answer.js";
 import { withLists } from "./attempts.js";
 import * as board from "./board.js";
 import * as changes from "./changes.js";
-import { badge, el, fill, KeyedList, tabs, visible } from "./dom.js";
+import { badge, drawVerbs, el, fill, KeyedList, tabs, visible } from "./dom.js";
 import * as evidence from "./evidence.js";
 import { followTask } from "./live.js";
 import * as logs from "./logs.js";
@@ -36,10 +36,7 @@ export async function render({ path: [id, name], query, signal }) {
     fill(state, statusBadge(view.status), el("span", { class: "soft" }, `${isOpen(view.status) ? ` ${wordsFor(PHASES, view.phase)} ·` : ""} ${visible(view.owner)}`),
       view.paused_at ? [" ", badge("paused", "warn")] : null, view.settings.dry_run ? [" ", badge("dry run")] : null,
       view.verification ? [" ", statusBadge(view.verification)] : null);
-    // A button that stays keeps the focus.
-    const possible = JSON.stringify([view.status, view.phase, view.paused_at]);
-    if (possible !== verbs.dataset.possible) fill(verbs, ...verbsFor(view, refresh));
-    verbs.dataset.possible = possible;
+    drawVerbs(verbs, [view.status, view.phase, view.paused_at], () => verbsFor(view, refresh));
     question.draw(view.question ? [view.question] : []);
   };
   async function refresh() {

@@ -44,7 +44,7 @@ function transition(item, { now, mayChange }) {
   const node = row(COLUMNS, [
     String(item.sequence), plain(visible(item.node)), plain(visible(item.edge)),
     item.step_index === undefined || item.step_index === null ? "" : String(item.step_index + 1),
-    item.changed.length ? el("div", {}, el("span", { class: "about" }, item.changed.map((name) => plain(visible(name))).join(", "))) : "", took(item.duration_ms), moment(item.recorded_at),
+    item.changed.length ? el("div", {}, el("span", { class: "about" }, item.changed.map((name) => plain(visible(name))).join(", "))) : "", el("span", { class: "nowrap" }, took(item.duration_ms)), moment(item.recorded_at),
     el("span", {}, compare, mayChange ? [" ", again] : null),
   ]);
   node.dataset.row = item.sequence;

@@ -1,7 +1,7 @@
 // One run: its state, its question, its verbs, and its parts, each with an address of its own.
 
 import { get } from "./api.js";
-import { el, fill, KeyedList, tabs, visible } from "./dom.js";
+import { drawVerbs, el, fill, KeyedList, tabs, visible } from "./dom.js";
 import { followTask } from "./live.js";
 import { complain } from "./notices.js";
 import * as compare from "./run-compare.js";
@@ -30,13 +30,11 @@ export async function render({ path: [id, name], me, query, signal }) {
   const question = new KeyedList(asked, () => "question", (asking) => questionCard(asking, refreshLoudly));
   const draw = () => {
     fill(state, statusBadge(run.state), run.verification ? [" ", statusBadge(run.verification)] : null, el("span", { class: "soft mono" }, ` ${run.id}`));
-    // A button that stays keeps the focus.
-    const possible = JSON.stringify([run.state, Boolean(run.place)]);
-    if (possible !== verbs.dataset.possible) {
-      fill(verbs, ...(mayChange ? runVerbs(run, { current: () => run, refresh: refreshLoudly }) : []),
-        el("a", { class: "button", href: taskAddress(run.task_id) }, "Task"), el("a", { class: "button", href: traceAddress(run.trace_id) }, "Trace"));
-    }
-    verbs.dataset.possible = possible;
+    const link = (words, href) => el("a", { class: "button", href }, words);
+    drawVerbs(verbs, [run.state, Boolean(run.place)], () => [
+      ...(mayChange ? runVerbs(run, { current: () => run, refresh: refreshLoudly }) : []),
+      link("Task", taskAddress(run.task_id)), link("Trace", traceAddress(run.trace_id)),
+    ]);
     question.draw(mayChange && run.state === "needs_answer" ? [{ id: run.id, question: run.question }] : []);
   };
   async function refresh() {

@@ -68,7 +68,7 @@ function line(run) {
     el("div", {}, el("a", { href: runAddress(run.id) }, visible(run.task_name)), el("span", { class: "about mono" }, run.id)),
     statusBadge(run.state), place ? plain(visible(place)) : "",
     run.waits_for ? el("div", {}, el("span", { class: "about" }, visible(run.waits_for))) : "",
-    el("span", { title: run.created_at }, age(run.created_at)), ms === null ? "" : took(Math.max(0, ms)),
+    el("span", { class: "nowrap", title: run.created_at }, age(run.created_at)), ms === null ? "" : el("span", { class: "nowrap" }, took(Math.max(0, ms))),
   ]);
   node.dataset.run = run.id;
   return node;

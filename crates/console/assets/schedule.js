@@ -2,7 +2,7 @@
 
 import { get, patch, post, remove } from "./api.js";
 import { confirm } from "./dialog.js";
-import { badge, el, facts, fill, moment, nothing, row, table, visible } from "./dom.js";
+import { badge, drawVerbs, el, facts, fill, moment, nothing, row, table, visible } from "./dom.js";
 import { repeat } from "./live.js";
 import { complain, say } from "./notices.js";
 import { paged } from "./pager.js";
@@ -35,10 +35,7 @@ export async function render(context) {
     fill(heading, visible(schedule.name));
     fill(state, statusBadge(schedule.state), project ? [el("span", { class: "soft" }, " in "), el("a", { href: projectAddress(project.id) }, visible(project.display_name))] : null,
       schedule.owner_id === me.id ? null : el("span", { class: "soft", title: schedule.owner_id }, ` · owner: user ${schedule.owner_id.slice(-12)}`));
-    // A button that stays keeps the focus.
-    const possible = JSON.stringify([schedule.enabled, schedule.state, schedule.name]);
-    if (possible !== verbs.dataset.possible) fill(verbs, ...buttons(schedule, address, refreshLoudly));
-    verbs.dataset.possible = possible;
+    drawVerbs(verbs, [schedule.enabled, schedule.state, schedule.name], () => buttons(schedule, address, refreshLoudly));
     fill(about, timing(schedule), payload(schedule));
   };
   const runs = runList(address, signal);

@@ -37,7 +37,7 @@ export async function create({ view, mayChange, signal }) {
   dropAll.addEventListener("click", () => drop(address, undefined, refresh));
   await read();
   return {
-    node: el("div", { class: "part" }, node, empty, el("div", { class: "actions" }, dropAll), usage),
+    node: el("div", { class: "part" }, node, empty, usage, el("div", { class: "verbs" }, dropAll)),
     update: (newer) => {
       now = newer;
       refresh();

@@ -55,8 +55,8 @@ function line(task, nameOf) {
     el("div", {}, el("a", { href: isRequest ? requestAddress(task.id) : taskAddress(task.id) }, visible(task.task_name)),
       isRequest ? el("span", { class: "soft" }, " request") : null, el("span", { class: "about" }, visible(work))),
     el("span", {}, statusBadge(task.status), task.verification === "unverified" ? [" ", statusBadge("unverified")] : null),
-    nameOf(task.project_id), el("span", { title: task.created_at }, age(task.created_at)),
-    ms === null ? "" : took(Math.max(0, ms)),
+    nameOf(task.project_id), el("span", { class: "nowrap", title: task.created_at }, age(task.created_at)),
+    ms === null ? "" : el("span", { class: "nowrap" }, took(Math.max(0, ms))),
     task.summary || task.blocked_reason ? el("div", {}, el("span", { class: "about" }, visible(task.summary ?? task.blocked_reason))) : "",
   ]);
   node.dataset.task = task.task_name;

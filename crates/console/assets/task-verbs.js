@@ -16,12 +16,12 @@ export function taskVerbs({ task, run }, { current, mayChange, refresh }) {
     isOpen(task.status) ? button("Change", "change", "", () => change(current().task, refresh)) : null,
     task.status === "queued" ? button("Add a dependency", "depend", "", () => addDependency(task, refresh)) : null,
     task.repository ? button("Push its changes", "push", "", () => push(task)) : null,
-    isOpen(task.status) ? button("Cancel the task", "cancel", "danger", () => cancel(task, refresh)) : null,
   ] : [];
   return [
     ...own,
     isRequest ? link("Open the request", requestAddress(task.id)) : link("Create one like it", `#/tasks/new?from=${encodeURIComponent(task.id)}`),
     run ? link("Trace", traceAddress(run.trace_id)) : null,
+    mayChange && isOpen(task.status) ? button("Cancel the task", "cancel", "danger", () => cancel(task, refresh)) : null,
   ];
 }
 

@@ -1,7 +1,7 @@
 // One task: its state, its question, its verbs, and its parts, each with an address of its own.
 
 import { get } from "./api.js";
-import { el, fill, KeyedList, tabs, visible } from "./dom.js";
+import { drawVerbs, el, fill, KeyedList, tabs, visible } from "./dom.js";
 import { followTask } from "./live.js";
 import { complain } from "./notices.js";
 import { questionCard, runVerbs } from "./run-verbs.js";
@@ -43,13 +43,10 @@ export async function render({ path: [id, name], me, query, signal }) {
     fill(state, statusBadge(task.status), run && ["pausing", "paused"].includes(run.state) ? [" ", statusBadge(run.state)] : null,
       task.verification ? [" ", statusBadge(task.verification)] : null,
       project ? [el("span", { class: "soft" }, " in "), el("a", { href: projectAddress(project.id) }, visible(project.display_name))] : null);
-    // A button that stays keeps the focus.
-    const possible = JSON.stringify([task.status, task.task_name, run?.id, run?.state]);
-    if (possible !== verbs.dataset.possible) {
-      fill(verbs, ...taskVerbs(view, { current: () => view, mayChange, refresh: refreshLoudly }),
-        ...(mayChange ? runVerbs(run, { refresh: refreshLoudly, isFork: false }) : []));
-    }
-    verbs.dataset.possible = possible;
+    drawVerbs(verbs, [task.status, task.task_name, run?.id, run?.state], () => [
+      ...(mayChange ? runVerbs(run, { refresh: refreshLoudly, isFork: false }) : []),
+      ...taskVerbs(view, { current: () => view, mayChange, refresh: refreshLoudly }),
+    ]);
     question.draw(mayChange && run?.state === "needs_answer" ? [{ id: run.id, question: run.question }] : []);
   };
   async function refresh() {

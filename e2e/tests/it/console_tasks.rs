@@ -176,7 +176,7 @@ async fn read_run(system: &System, browser: &TestBrowser, failed: RunId, retried
     browser.wait_for_text("[aria-label=Differences]", "/job").await;
     browser.run("document.querySelector('[name=to]').value = '999'").await;
     browser.click(".submission [type=submit]").await;
-    browser.wait_for_text(".part .trouble", "999").await;
+    browser.wait_for_text(".part .trouble", "has no row").await;
 
     open_part(browser, "history").await;
     browser.click("[data-row='1'] button").await;
