@@ -1,7 +1,7 @@
 // The history of a run: its transitions with their changes, and what people did in between.
 
 import { get } from "./api.js";
-import { el, fill, moment, nothing, row, table, visible } from "./dom.js";
+import { el, fill, KeyedList, moment, nothing, row, table, visible } from "./dom.js";
 import { complain } from "./notices.js";
 import { paged } from "./pager.js";
 import { fork } from "./run-verbs.js";
@@ -15,17 +15,15 @@ const PAGE = 100;
 export async function create({ run, mayChange, signal }) {
   const { node, body } = table("History of the run, oldest first", COLUMNS);
   const empty = nothing("");
-  let [now, shown] = [run, null];
+  let now = run;
+  const rows = new KeyedList(body, keyOf, (item) => (item.kind === "act" ? act(item) : transition(item, { current: () => now, mayChange })));
   const load = (cursor) => {
     const wanted = new URLSearchParams({ limit: PAGE });
     if (cursor) wanted.set("cursor", cursor);
     return get(`/v1/runs/${encodeURIComponent(run.id)}/history?${wanted}`);
   };
   const draw = (items) => {
-    const content = JSON.stringify(items);
-    if (content === shown) return;
-    shown = content;
-    fill(body, ...items.map((item) => (item.kind === "act" ? act(item) : transition(item, { now, mayChange }))));
+    rows.draw(items);
     node.hidden = items.length === 0;
     fill(empty, items.length ? null : "Nothing has happened yet.");
   };
@@ -38,9 +36,11 @@ export async function create({ run, mayChange, signal }) {
   return { node: el("div", { class: "part" }, node, empty, pages.node), update };
 }
 
-function transition(item, { now, mayChange }) {
-  const compare = el("a", { href: `${runAddress(now.id, "compare")}?to=${item.sequence}`, "aria-label": `Changes of row ${item.sequence}` }, "Changes");
-  const again = el("button", { type: "button", class: "quiet", "aria-label": `Fork row ${item.sequence}`, onclick: () => fork(now, item.sequence) }, "Fork");
+const keyOf = ({ kind, sequence, recorded_at: at, verb }) => `${kind} ${sequence} ${verb ?? ""} ${verb ? at : ""}`;
+
+function transition(item, { current, mayChange }) {
+  const compare = el("a", { href: `${runAddress(current().id, "compare")}?to=${item.sequence}`, "aria-label": `Changes of row ${item.sequence}` }, "Changes");
+  const again = el("button", { type: "button", class: "quiet", "aria-label": `Fork row ${item.sequence}`, onclick: () => fork(current(), item.sequence) }, "Fork");
   const node = row(COLUMNS, [
     String(item.sequence), plain(visible(item.node)), plain(visible(item.edge)),
     item.step_index === undefined || item.step_index === null ? "" : String(item.step_index + 1),

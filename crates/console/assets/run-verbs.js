@@ -19,15 +19,18 @@ export function questionCard({ id, question }, refresh) {
     questionText(question), until, answerForm(`${path({ id })}/answer`, question.accepts, refresh));
 }
 
-/** The buttons for what a person can do with a run now; `current` returns its newest view, and `isFork` offers a fork of its newest row. */
-export function runVerbs(run, { current, refresh, isFork = true }) {
+/**
+ * The buttons for what a person can do with a run now. `current` returns its newest view, `isFork` offers a fork of its newest row;
+ * without `isRetry` no retry is offered: a request starts its attempts itself.
+ */
+export function runVerbs(run, { current, refresh, isFork = true, isRetry = true }) {
   if (!run) return [];
   const button = (words, verb, act) => el("button", { type: "button", "data-verb": verb, onclick: act }, words);
   const isPaused = ["pausing", "paused"].includes(run.state);
   return [
     ["queued", "waiting", "running", "needs_answer"].includes(run.state) ? button("Pause", "pause", () => steer(run, "pause", refresh)) : null,
     isPaused ? button("Resume", "resume", () => steer(run, "resume", refresh)) : null,
-    ["failed", "canceled"].includes(run.state) ? button("Retry", "retry", () => retry(run)) : null,
+    isRetry && ["failed", "canceled"].includes(run.state) ? button("Retry", "retry", () => retry(run)) : null,
     isFork && run.place ? button("Fork", "fork", () => fork(current(), current().place.sequence)) : null,
   ];
 }

@@ -1,7 +1,7 @@
 // Runs: the list of all of them, and the table for those of one task.
 
 import { get } from "./api.js";
-import { el, fill, nothing, row, select, table, visible } from "./dom.js";
+import { el, fill, KeyedList, nothing, row, select, table, visible } from "./dom.js";
 import { filterForm } from "./filters.js";
 import { repeat } from "./live.js";
 import { complain } from "./notices.js";
@@ -50,12 +50,10 @@ export async function create({ me, query, signal }) {
 /** A table of runs; `draw` shows others in it. */
 export function runTable(caption) {
   const { node, body } = table(caption, COLUMNS);
-  let present = null;
+  const rows = new KeyedList(body, (run) => run.id, line);
   const draw = (items) => {
-    const content = JSON.stringify(items);
-    if (content === present) return;
-    present = content;
-    fill(body, ...items.map(line));
+    // A lease is renewed all the time, and is not shown.
+    rows.draw(items.map(({ lease, ...run }) => ({ ...run, age: age(run.created_at) })));
     node.hidden = items.length === 0;
   };
   return { node, draw };
@@ -68,7 +66,7 @@ function line(run) {
     el("div", {}, el("a", { href: runAddress(run.id) }, visible(run.task_name)), el("span", { class: "about mono" }, run.id)),
     statusBadge(run.state), place ? plain(visible(place)) : "",
     run.waits_for ? el("div", {}, el("span", { class: "about" }, visible(run.waits_for))) : "",
-    el("span", { class: "nowrap", title: run.created_at }, age(run.created_at)), ms === null ? "" : el("span", { class: "nowrap" }, took(Math.max(0, ms))),
+    el("span", { class: "nowrap", title: run.created_at }, run.age), ms === null ? "" : el("span", { class: "nowrap" }, took(Math.max(0, ms))),
   ]);
   node.dataset.run = run.id;
   return node;

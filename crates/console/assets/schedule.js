@@ -2,7 +2,7 @@
 
 import { get, patch, post, remove } from "./api.js";
 import { confirm } from "./dialog.js";
-import { badge, drawVerbs, el, facts, fill, moment, nothing, row, table, visible } from "./dom.js";
+import { badge, drawVerbs, el, facts, fill, KeyedList, moment, nothing, row, table, visible } from "./dom.js";
 import { repeat } from "./live.js";
 import { complain, say } from "./notices.js";
 import { paged } from "./pager.js";
@@ -117,17 +117,14 @@ function payload({ prompt, task, request }) {
 function runList(address, signal) {
   const { node, body } = table("Runs, newest first", COLUMNS);
   const empty = nothing("");
-  let shown = null;
+  const rows = new KeyedList(body, (run) => run.id, line);
   const load = (cursor) => {
     const wanted = new URLSearchParams({ limit: PAGE });
     if (cursor) wanted.set("cursor", cursor);
     return get(`${address}/runs?${wanted}`);
   };
   const draw = (items) => {
-    const content = JSON.stringify(items);
-    if (content === shown) return;
-    shown = content;
-    fill(body, ...items.map(line));
+    rows.draw(items);
     node.hidden = items.length === 0;
     fill(empty, items.length ? null : "It has not been due yet.");
   };

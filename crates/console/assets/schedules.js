@@ -1,7 +1,7 @@
 // The list of schedules.
 
 import { get } from "./api.js";
-import { el, fill, nothing, row, table, visible } from "./dom.js";
+import { el, fill, KeyedList, nothing, row, table, visible } from "./dom.js";
 import { filterForm } from "./filters.js";
 import { repeat } from "./live.js";
 import { complain } from "./notices.js";
@@ -27,13 +27,10 @@ export async function create({ me, query, signal }) {
     if (cursor) wanted.set("cursor", cursor);
     return get(`/v1/schedules?${wanted}`);
   };
-  let shown = null;
+  const rows = new KeyedList(body, (schedule) => schedule.id, line);
   const draw = (items) => {
     fill(stale);
-    const content = JSON.stringify(items);
-    if (content === shown) return;
-    shown = content;
-    fill(body, ...items.map(line));
+    rows.draw(items);
     node.hidden = items.length === 0;
     fill(empty, items.length ? null : Object.keys(filters.values()).length ? "No schedule matches." : "There are no schedules yet.");
   };

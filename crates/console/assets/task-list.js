@@ -1,7 +1,7 @@
 // The list of tasks.
 
 import { get } from "./api.js";
-import { el, fill, nothing, row, select, table, visible } from "./dom.js";
+import { el, fill, KeyedList, nothing, row, select, table, visible } from "./dom.js";
 import { filterForm } from "./filters.js";
 import { repeat } from "./live.js";
 import { complain } from "./notices.js";
@@ -27,13 +27,10 @@ export async function create({ me, query, signal }) {
     if (cursor) wanted.set("cursor", cursor);
     return get(`/v1/tasks?${wanted}`);
   };
-  let shown = null;
+  const rows = new KeyedList(body, (task) => task.id, (task) => line(task, project.nameOf));
   const draw = (items) => {
     fill(stale);
-    const content = JSON.stringify(items);
-    if (content === shown) return;
-    shown = content;
-    fill(body, ...items.map((task) => line(task, project.nameOf)));
+    rows.draw(items.map((task) => ({ ...task, age: age(task.created_at) })));
     node.hidden = items.length === 0;
     fill(empty, items.length ? null : Object.keys(filters.values()).length ? "No task matches." : "There are no tasks yet.");
   };
@@ -55,7 +52,7 @@ function line(task, nameOf) {
     el("div", {}, el("a", { href: isRequest ? requestAddress(task.id) : taskAddress(task.id) }, visible(task.task_name)),
       isRequest ? el("span", { class: "soft" }, " request") : null, el("span", { class: "about" }, visible(work))),
     el("span", {}, statusBadge(task.status), task.verification === "unverified" ? [" ", statusBadge("unverified")] : null),
-    nameOf(task.project_id), el("span", { class: "nowrap", title: task.created_at }, age(task.created_at)),
+    nameOf(task.project_id), el("span", { class: "nowrap", title: task.created_at }, task.age),
     ms === null ? "" : el("span", { class: "nowrap" }, took(Math.max(0, ms))),
     task.summary || task.blocked_reason ? el("div", {}, el("span", { class: "about" }, visible(task.summary ?? task.blocked_reason))) : "",
   ]);

@@ -44,7 +44,7 @@ export async function render({ path: [id, name], me, query, signal }) {
       task.verification ? [" ", statusBadge(task.verification)] : null,
       project ? [el("span", { class: "soft" }, " in "), el("a", { href: projectAddress(project.id) }, visible(project.display_name))] : null);
     drawVerbs(verbs, [task.status, task.task_name, run?.id, run?.state], () => [
-      ...(mayChange ? runVerbs(run, { refresh: refreshLoudly, isFork: false }) : []),
+      ...(mayChange ? runVerbs(run, { refresh: refreshLoudly, isFork: false, isRetry: !task.parent_task_id }) : []),
       ...taskVerbs(view, { current: () => view, mayChange, refresh: refreshLoudly }),
     ]);
     question.draw(mayChange && run?.state === "needs_answer" ? [{ id: run.id, question: run.question }] : []);
