@@ -35,6 +35,10 @@ export async function orRefresh(refresh, change) {
 export const getText = (path) =>
   authorized((token) => request("GET", path, { token })).then((response) => response.text());
 
+/** The content of a stored file. */
+export const getBlob = (path) =>
+  authorized((token) => request("GET", path, { token })).then((response) => response.blob());
+
 /** Opens a stream of events that goes on after `lastEventId`; returns its response. */
 export function openStream(path, { lastEventId, signal }) {
   const headers = { accept: "text/event-stream" };

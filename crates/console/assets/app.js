@@ -14,10 +14,11 @@ import * as requests from "./requests.js";
 import * as servers from "./servers.js";
 import * as signin from "./signin.js";
 import * as skills from "./skills.js";
+import * as tasks from "./tasks.js";
 import * as tools from "./tools.js";
 import * as traces from "./traces.js";
 
-const PAGES = { home, requests, projects, traces, skills, tools, servers, audit };
+const PAGES = { home, requests, tasks, projects, traces, skills, tools, servers, audit };
 
 const bar = document.getElementById("bar");
 const main = document.getElementById("main");

@@ -26,7 +26,7 @@ export async function create({ view, query, signal }) {
       const content = JSON.stringify(diff);
       if (content === shown) return;
       shown = content;
-      fill(place, ...draw(diff));
+      fill(place, ...drawChanges(diff, "cynork pm diff"));
     } catch (error) {
       if (ticket !== asked) return;
       shown = null;
@@ -45,7 +45,8 @@ export async function create({ view, query, signal }) {
   };
 }
 
-function draw({ changes, patch, is_truncated }) {
+/** Changes file by file; `command` is the command that prints all of them. */
+export function drawChanges({ changes, patch, is_truncated }, command) {
   const tone = { block: "bad", review: "warn" };
   const finding = ({ severity, rule, path, message }) =>
     el("li", {}, badge(severity, tone[severity] ?? ""), ` ${visible(rule)}${path ? ` in ${visible(path)}` : ""}: ${visible(message)}`);
@@ -53,13 +54,13 @@ function draw({ changes, patch, is_truncated }) {
   return [
     el("p", { class: "soft" }, `${changes.files.length} ${changes.files.length === 1 ? "file" : "files"}, `, el("code", {}, visible(changes.branch))),
     changes.findings.length ? el("ul", {}, changes.findings.map(finding)) : null,
-    is_truncated ? el("p", { class: "fault" }, "The patch is longer than 1 MiB; only its beginning is shown. cynork pm diff prints all of it.") : null,
-    ...(files.length ? files.map((text, index) => file(text, index < OPEN_FILES)) : [nothing("No file is changed.")]),
+    is_truncated ? el("p", { class: "fault" }, `The patch is longer than 1 MiB; only its beginning is shown. ${command} prints all of it.`) : null,
+    ...(files.length ? files.map((text, index) => file(text, index < OPEN_FILES, command)) : [nothing("No file is changed.")]),
   ];
 }
 
 /** The changes of one file; its lines are made when it is opened. */
-function file(text, isOpen) {
+function file(text, isOpen, command) {
   const lines = text.trimEnd().split("\n");
   const count = (mark, header) => lines.filter((line) => line.startsWith(mark) && !line.startsWith(header)).length;
   const start = lines.findIndex((line) => line.startsWith("@@"));
@@ -69,7 +70,7 @@ function file(text, isOpen) {
     el("summary", {}, el("span", { class: "mono" }, visible(name)), " ", el("span", { class: "soft" }, `+${count("+", "+++ ")} −${count("-", "--- ")}`)));
   node.dataset.file = name;
   node.addEventListener("toggle", () => {
-    if (node.open && node.childElementCount === 1) node.append(patchLines(start < 0 ? lines : lines.slice(start), "cynork pm diff"));
+    if (node.open && node.childElementCount === 1) node.append(patchLines(start < 0 ? lines : lines.slice(start), command));
   });
   node.open = isOpen;
   return node;

@@ -83,6 +83,16 @@ export function facts(pairs) {
 /** The paragraph for nothing. */
 export const nothing = (words) => el("p", { class: "nothing" }, words);
 
+/** Shows buttons again if what they depend on has changed. A button that stays keeps the focus; else the first one gets it. */
+export function drawVerbs(node, dependsOn, make) {
+  const content = JSON.stringify(dependsOn);
+  if (content === node.dataset.content) return;
+  const hadFocus = node.contains(document.activeElement);
+  node.dataset.content = content;
+  fill(node, ...make());
+  if (hadFocus) node.querySelector("button, a")?.focus();
+}
+
 /** Links to the parts of a page. `parts` are modules with a title by their key; `address` gives the address of a part. */
 export function tabs(label, parts, chosen, address) {
   const tab = ([key, { title }]) =>

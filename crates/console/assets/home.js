@@ -6,7 +6,7 @@ import { badge, el, fill, KeyedList, moment, visible } from "./dom.js";
 import { repeat } from "./live.js";
 import { complain } from "./notices.js";
 import { requestTable } from "./requests.js";
-import { age, plain, requestAddress } from "./words.js";
+import { age, plain, requestAddress, runAddress } from "./words.js";
 
 export const title = "Home";
 
@@ -97,7 +97,7 @@ function runCard({ run }, refresh) {
     }
     open.disabled = false;
   });
-  return [head("approval", "warn", el("span", {}, visible(run.task_name)), run.created_at), place, el("div", { class: "actions" }, open)];
+  return [head("approval", "warn", el("a", { href: runAddress(run.id) }, visible(run.task_name)), run.created_at), place, el("div", { class: "actions" }, open)];
 }
 
 function messageCard({ message }, refresh) {

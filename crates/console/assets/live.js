@@ -2,15 +2,43 @@
 // tab is hidden, and end with the page.
 
 import { openStream } from "./api.js";
+import { fill, visible } from "./dom.js";
+import { complain } from "./notices.js";
 
 /** How long the first pause after a lost stream is, and the longest one. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 30_000];
+/** Events come in groups: a page is read once for each. Without events, it is read regularly. */
+const [REFRESH_MS, EVERY_MS] = [400, 5000];
+
+/**
+ * Calls `refresh` after the events of a task, until `signal` is aborted. `onEvent` gets every event of the task, from the first
+ * one, if a part of the page shows them; `stale` is the element that says whether the page is up to date.
+ */
+export function followTask(task, { signal, refresh, onEvent, stale }) {
+  const refreshQuietly = () => refresh().catch((error) => fill(stale, visible(error.message)));
+  const refreshSoon = debounced(refreshQuietly, REFRESH_MS, signal);
+  const stream = new URLSearchParams({ task });
+  if (onEvent) stream.set("after", "0");
+  // A person who may read the task, but not its events, gets it by repeated reads.
+  follow(`/v1/events?${stream}`, {
+    signal,
+    onEvent: (event) => {
+      onEvent?.(event);
+      // What happened before the page was opened is in what it has read.
+      refreshSoon();
+    },
+    onState: (isOpenNow) => {
+      fill(stale, isOpenNow ? null : "Live updates are interrupted. CyNode is asked again until it answers.");
+      if (isOpenNow) refreshSoon();
+    },
+  }).then(() => repeat(refreshQuietly, EVERY_MS, signal)).catch(complain);
+}
 
 /**
  * Follows a stream of events until `signal` is aborted; a lost stream is opened again after the last event. `onEvent` gets each
  * event, `onState` whether the stream is open.
  */
-export async function follow(path, { signal, onEvent, onState }) {
+async function follow(path, { signal, onEvent, onState }) {
   let [lastEventId, pause] = [null, FIRST_PAUSE_MS];
   while (!signal.aborted) {
     await untilVisible(signal);
@@ -73,7 +101,7 @@ export async function repeat(act, everyMs, signal) {
 }
 
 /** Makes a function that calls `act` once for many calls, at most every `everyMs`. */
-export function debounced(act, everyMs, signal) {
+function debounced(act, everyMs, signal) {
   let timer = null;
   signal.addEventListener("abort", () => clearTimeout(timer));
   return () => {

@@ -5,7 +5,7 @@ import { attemptChoice, listAttempts, updateChoice } from "./attempts.js";
 import { el, facts, fill, moment, nothing, visible } from "./dom.js";
 import { repeat } from "./live.js";
 import { complain, reasons } from "./notices.js";
-import { isOpen, statusBadge } from "./words.js";
+import { isOpen, statusBadge, taskAddress } from "./words.js";
 
 export const title = "Logs";
 
@@ -48,14 +48,15 @@ export async function create({ view, query, signal }) {
 
 function about(attempt, task) {
   return facts([
-    ["Task", el("code", {}, visible(task.task_name))], ["Status", statusBadge(attempt.status)],
+    ["Task", el("a", { href: taskAddress(task.id) }, visible(task.task_name))], ["Status", statusBadge(attempt.status)],
     ["Agent", task.input_mode === "agent" ? visible(task.agent ?? "built-in") : null], ["Node", task.node ? visible(task.node) : null],
     ["Started", moment(attempt.created_at)], ["Result", attempt.result ? el("span", { class: "prose" }, visible(attempt.result)) : null],
     ["Waits because", task.blocked_reason ? visible(task.blocked_reason) : null],
   ]);
 }
 
-function streams({ stdout, stderr }) {
+/** The output of a task: its commands, and the transcript of its agent. */
+export function streams({ stdout, stderr }) {
   const stream = (name, text) => {
     const cut = text.length > MOST_CHARS;
     const shown = cut ? text.slice(text.indexOf("\n", text.length - MOST_CHARS) + 1) : text;

@@ -23,7 +23,7 @@ export async function render({ path: [id, name], me, query, signal }) {
     el("h1", { tabindex: "-1" }, visible(project.display_name)),
     el("p", { class: "state" }, el("code", {}, visible(project.slug)), el("span", { class: "soft" }, ` · ${visible(project.owner)}`),
       project.group ? el("span", { class: "soft" }, ` · shared with ${visible(project.group)}`) : null,
-      project.is_active ? null : [" ", badge("takes no tasks", "warn")]),
+      project.is_active ? null : [" ", badge("takes no tasks", "warn")], el("span", { class: "soft" }, " · "), el("a", { href: `#/tasks?project=${encodeURIComponent(project.id)}` }, "Its tasks")),
     project.description ? el("p", { class: "prose" }, visible(project.description)) : null,
     tabs("Parts of the project", PARTS, chosen, (key) => projectAddress(id, key === "profiles" ? "" : key)), part);
 }

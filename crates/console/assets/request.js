@@ -5,9 +5,9 @@ import { answerForm, questionText } from "./answer.js";
 import { withLists } from "./attempts.js";
 import * as board from "./board.js";
 import * as changes from "./changes.js";
-import { badge, el, fill, KeyedList, tabs, visible } from "./dom.js";
+import { badge, drawVerbs, el, fill, KeyedList, tabs, visible } from "./dom.js";
 import * as evidence from "./evidence.js";
-import { debounced, follow, repeat } from "./live.js";
+import { followTask } from "./live.js";
 import * as logs from "./logs.js";
 import { complain } from "./notices.js";
 import * as plan from "./plan.js";
@@ -20,8 +20,6 @@ import { isOpen, PHASES, requestAddress, statusBadge, wordsFor } from "./words.j
  * state of the request, and, if the part shows the history, `onEvent` for every event of the request.
  */
 const PARTS = { plan, board, timeline, changes, evidence, logs };
-/** Events come in groups: the request is read once for each. Without events, it is read regularly. */
-const [REFRESH_MS, EVERY_MS] = [400, 5000];
 
 export async function render({ path: [id, name], query, signal }) {
   const address = `/v1/requests/${encodeURIComponent(id)}`;
@@ -38,10 +36,7 @@ export async function render({ path: [id, name], query, signal }) {
     fill(state, statusBadge(view.status), el("span", { class: "soft" }, `${isOpen(view.status) ? ` ${wordsFor(PHASES, view.phase)} ·` : ""} ${visible(view.owner)}`),
       view.paused_at ? [" ", badge("paused", "warn")] : null, view.settings.dry_run ? [" ", badge("dry run")] : null,
       view.verification ? [" ", statusBadge(view.verification)] : null);
-    // A button that stays keeps the focus.
-    const possible = JSON.stringify([view.status, view.phase, view.paused_at]);
-    if (possible !== verbs.dataset.possible) fill(verbs, ...verbsFor(view, refresh));
-    verbs.dataset.possible = possible;
+    drawVerbs(verbs, [view.status, view.phase, view.paused_at], () => verbsFor(view, refresh));
     question.draw(view.question ? [view.question] : []);
   };
   async function refresh() {
@@ -55,23 +50,7 @@ export async function render({ path: [id, name], query, signal }) {
   const part = await PARTS[chosen].create({ view, query, signal, refresh: () => refresh().catch(complain) });
   draw();
 
-  const refreshQuietly = () => refresh().catch((error) => fill(stale, visible(error.message)));
-  const refreshSoon = debounced(refreshQuietly, REFRESH_MS, signal);
-  const stream = new URLSearchParams({ task: view.id });
-  if (part.onEvent) stream.set("after", "0");
-  // A person who may read the request, but not its events, gets it by repeated reads.
-  follow(`/v1/events?${stream}`, {
-    signal,
-    onEvent: (event) => {
-      part.onEvent?.(event);
-      // What happened before the page was opened is in the request that it has read.
-      refreshSoon();
-    },
-    onState: (isOpenNow) => {
-      fill(stale, isOpenNow ? null : "Live updates are interrupted. CyNode is asked again until it answers.");
-      if (isOpenNow) refreshSoon();
-    },
-  }).then(() => repeat(refreshQuietly, EVERY_MS, signal)).catch(complain);
+  followTask(view.id, { signal, refresh, onEvent: part.onEvent, stale });
 
   const partAddress = (key) => requestAddress(id, key === "plan" ? "" : key);
   return el("section", { class: "request" },

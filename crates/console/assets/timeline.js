@@ -1,7 +1,7 @@
-// The timeline: what happened to a request, newest first, as it happens.
+// The timeline: what happened to a request or a task, newest first, as it happens.
 
 import { el, fill, moment, visible } from "./dom.js";
-import { plain } from "./words.js";
+import { endingWords, plain } from "./words.js";
 
 export const title = "Timeline";
 
@@ -54,6 +54,7 @@ function line(event) {
 /** An event in words, and more about it. */
 function describe({ kind, data }) {
   const list = (items) => (items ?? []).map(plain).join(", ");
+  const step = data.exec ? `command ${data.exec} of the project manager: ` : data.step_index === undefined || data.step_index === null ? "" : `step ${data.step_index + 1}: `;
   const author = data.by ? `${plain(data.by)}: ${data.reason ?? ""}` : null;
   const texts = {
     "request.submitted": () => [`Submitted (${plain(data.origin)})`],
@@ -81,6 +82,23 @@ function describe({ kind, data }) {
     "work_unit.changed": () => [`${data.work_unit_id ?? data.unit}: ${plain(data.status)}`],
     "work_plan.completed": () => ["Every unit is completed"],
     "task.created": () => ["Created"],
+    "task.started": () => ["Claimed by a runner"],
+    "task.updated": () => [`Changed by ${data.by}`, list(data.changed)],
+    "task.artifacts_deleted": () => [`Files deleted by ${data.by}`, (data.paths ?? []).join(", ")],
+    "workflow.transition": () => [`${step}${plain(data.node)} → ${plain(data.edge)}`],
+    "job.queued": () => [`${step}waits for a worker node`],
+    "job.placed": () => [`${step}runs on ${data.node}`, data.reason],
+    "job.started": () => [`${step}started`],
+    "job.ended": () => [`${step}${data.ending ? endingWords(data.ending) : "ended"}`],
+    "finding.created": () => [`${step}finding: ${plain(data.status ?? "unknown")}`],
+    "analyst.died": () => [`${step}the analyst failed (attempt ${data.attempt} of ${data.attempts})`, data.reason],
+    "run.asked": () => ["Waits for a person", data.question?.text],
+    "run.answered": () => [`Answered by ${data.by}`],
+    "run.unanswered": () => ["No answer in time"],
+    "run.paused": () => [`Paused by ${data.by}`],
+    "run.resumed": () => [`Resumed by ${data.by}`],
+    "run.retried": () => [`Retried by ${data.by}`, data.node ? `from ${plain(data.node)}` : null],
+    "run.forked": () => [`Forked by ${data.by}`, data.task],
     // The event of a completed request has the same summary.
     "task.closed": () => [`Ended: ${plain(data.status ?? "")}`, data.status === "completed" ? null : data.summary],
   };

@@ -49,6 +49,13 @@ impl TestBrowser {
         self.send_command("/goog/cdp/execute", size).await.unwrap();
     }
 
+    /// Saves downloads in a directory, without asking.
+    pub(crate) async fn save_downloads(&self, directory: &Path) {
+        let params = json!({ "behavior": "allow", "downloadPath": directory });
+        let body = json!({ "cmd": "Browser.setDownloadBehavior", "params": params });
+        self.send_command("/goog/cdp/execute", body).await.unwrap();
+    }
+
     /// Creates a session and returns its id. The driver aborts a Chromium that starts slowly; it is
     /// then started again with a fresh profile.
     async fn create_session(&self) -> String {

@@ -23,7 +23,9 @@ use crate::work::{commands, create_task_once};
 
 /// Text that would run if a page parsed it.
 pub(crate) const HOSTILE: &str = "<img src=x onerror=document.title=String(13*37)>";
-const LONG_NAME: &str = "a-name-withoutanyspacethatiswiderthanthescreenofaphone-and-more";
+/// A name that is wider than a phone.
+pub(crate) const LONG_NAME: &str =
+    "a-name-withoutanyspacethatiswiderthanthescreenofaphone-and-more";
 /// The Enter key.
 pub(crate) const ENTER: &str = "\u{E007}";
 

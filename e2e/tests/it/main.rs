@@ -31,6 +31,9 @@ mod console_knowledge;
 mod console_projects;
 #[cfg(test)]
 mod console_requests;
+#[cfg(test)]
+mod console_tasks;
+#[cfg(test)]
 mod continuing;
 #[cfg(test)]
 mod conversation;
