@@ -1,0 +1,143 @@
+// The access rules: who may call which tools, models and repositories. And why a call would be allowed or denied.
+
+import { get, post, remove } from "./api.js";
+import { allChanges, showChanges } from "./change-log.js";
+import { confirm, formDialog } from "./dialog.js";
+import { badge, el, field, fill, row, select, table, visible } from "./dom.js";
+import { CALLERS, explainPart } from "./explain.js";
+import { say } from "./notices.js";
+import { actButton, rowVerbs } from "./row-verbs.js";
+import { subjectId } from "./subject-id.js";
+
+export const title = "Rules";
+
+const COLUMNS = ["Effect", "Action", "Resource", "For", "Callers", ""];
+const EFFECTS = [["allow", "Allow"], ["deny", "Deny"]];
+/** Each action with the type of its resource, and what its pattern looks like. */
+const ACTIONS = [
+  ["mcp.tool.invoke", "Call a tool", undefined, "db.*"], ["api.call", "Call a model provider", "api.provider_operation", "anthropic/*"],
+  ["git.clone", "Clone a repository", "git.repository", "github.com/team/*"], ["git.push", "Push to a repository", "git.repository", "github.com/team/*"],
+  ["forge.pull_request.open", "Open a pull request", "forge.repository", "github.com/team/*"],
+];
+const SUBJECTS = [["system", "Everyone"], ["agent", "Agents of a type"], ["user", "A user"], ["group", "A group"], ["project", "A project"], ["task", "A task"]];
+const AGENTS = CALLERS.filter(([caller]) => caller !== "user");
+/** The most users, groups and projects whose names are shown instead of their ids. */
+const MOST = 200;
+
+export async function create({ me, signal }) {
+  const asked = await explainPart(me);
+  if (!me.is_admin) return el("div", {}, asked);
+  return el("div", {}, await rulesPart(signal), asked);
+}
+
+async function rulesPart(signal) {
+  const names = await knownNames();
+  const search = el("input", { type: "search", placeholder: "Search action, resource or subject", "aria-label": "Search rules" });
+  const effect = select({ "aria-label": "Effect" }, [["", "Allow and deny"], ...EFFECTS]);
+  const count = el("p", { class: "count", role: "status" });
+  const { node, body } = table("Access rules, oldest first", COLUMNS);
+  const empty = el("p", { class: "nothing" });
+  let rules = [];
+  const draw = () => {
+    const words = search.value.trim().toLowerCase();
+    const shown = rules.filter((each) => (!effect.value || each.effect === effect.value)
+      && `${each.action}\n${each.resource_pattern}\n${subjectWords(each, names)}`.toLowerCase().includes(words));
+    fill(body, ...shown.map((each) => line(each, names, read)));
+    [node.hidden, empty.hidden] = [shown.length === 0, shown.length > 0];
+    fill(empty, rules.length ? "No rule matches." : "There are no rules: everything is denied.");
+    fill(count, shown.length === rules.length ? `${rules.length} rules` : `${shown.length} of ${rules.length} rules`);
+  };
+  async function read() {
+    const found = await get("/v1/rules");
+    if (signal.aborted) return;
+    rules = found;
+    draw();
+  }
+  for (const control of [search, effect]) control.addEventListener("input", draw);
+  await read();
+  const log = actButton({}, "Changes", () => showChanges("Changes of rules", allChanges("access_control_rule")));
+  const add = el("button", { type: "button", class: "main", "data-verb": "new-rule", onclick: () => createRule(read) }, "New rule");
+  return el("section", { class: "part" },
+    el("div", { class: "head" }, el("h2", {}, "Access rules"), count, el("div", { class: "verbs" }, log, add)),
+    el("p", { class: "soft" }, "What no rule allows is denied, and any rule that denies wins."),
+    el("div", { class: "toolbar", role: "search" }, search, effect), node, empty);
+}
+
+/** Names by id; what is not among them is shown by its id. */
+async function knownNames() {
+  const [users, groups, projects] = await Promise.all(["users", "groups", "projects"].map((kind) => get(`/v1/${kind}?limit=${MOST}`)));
+  return new Map([
+    ...users.items.map((each) => [each.id, each.handle]), ...groups.items.map((each) => [each.id, each.name]),
+    ...projects.items.map((each) => [each.id, each.slug]),
+  ]);
+}
+
+function subjectWords({ subject_type: kind, subject_id: id }, names) {
+  if (kind === "system") return "everyone";
+  if (kind === "agent") return `agents: ${id}`;
+  return `${kind} ${names.get(id) ?? id}`;
+}
+
+const actionWords = (action) => ACTIONS.find(([name]) => name === action)?.[1] ?? action;
+
+function line(each, names, refresh) {
+  const pattern = visible(each.resource_pattern);
+  const callers = each.conditions.callers ?? [];
+  const about = [each.server_id ? `only the server ${each.server_id}` : null, each.priority ? `priority ${each.priority}` : null, each.updated_by ? null : "built in"].filter(Boolean);
+  const subject = visible(subjectWords(each, names));
+  const drop = () => confirm("Delete the rule?", `It ${each.effect === "allow" ? "allows" : "denies"} ${pattern} (${visible(each.action)}) for ${subject}. Open connections notice at once.`, "Delete", async () => {
+    await remove(`/v1/rules/${encodeURIComponent(each.id)}`);
+    say("The rule is deleted.");
+    await refresh();
+  }, "Keep it");
+  const history = () => showChanges("Changes of the rule", `/v1/rules/${encodeURIComponent(each.id)}/changes`);
+  const node = row(COLUMNS, [
+    el("div", {}, badge(each.effect, each.effect === "allow" ? "good" : "bad")), el("span", { title: each.action }, visible(actionWords(each.action))),
+    el("div", {}, el("code", {}, pattern), about.length ? el("span", { class: "about" }, visible(about.join(" · "))) : null),
+    subject, callers.length ? callers.join(", ") : "any", rowVerbs(`${each.effect} ${pattern} for ${subject}`, [["Changes", history], ["Delete", drop]]),
+  ]);
+  node.dataset.rule = each.resource_pattern;
+  return node;
+}
+
+function createRule(refresh) {
+  const input = (attributes) => el("input", { autocomplete: "off", autocapitalize: "none", spellcheck: "false", ...attributes });
+  const effect = select({ name: "effect" }, EFFECTS, "allow");
+  const action = select({ name: "action" }, ACTIONS, "mcp.tool.invoke");
+  const pattern = input({ name: "resource_pattern", required: true });
+  const subject = select({ name: "subject_type" }, SUBJECTS, "system");
+  const agent = select({ name: "agent" }, AGENTS, "pm");
+  const named = input({ name: "subject" });
+  const server = input({ name: "server" });
+  const priority = el("input", { type: "number", name: "priority", step: "1", value: "0" });
+  const callers = CALLERS.map(([value, words]) => {
+    const box = el("input", { type: "checkbox", name: "callers", value });
+    return { box, node: el("label", { class: "check" }, box, words) };
+  });
+  const [agentField, namedField] = [field("Type", agent), field("Which one", named, "By name or id.")];
+  const serverField = field("Server (optional)", server, "Only its tools, by name or id. If empty, a rule that allows is about the server that the pattern begins with.");
+  const show = () => {
+    [agentField.hidden, namedField.hidden] = [subject.value !== "agent", ["system", "agent"].includes(subject.value)];
+    named.required = !namedField.hidden;
+    serverField.hidden = action.value !== "mcp.tool.invoke";
+    pattern.placeholder = ACTIONS.find(([name]) => name === action.value)[3];
+  };
+  for (const control of [action, subject]) control.addEventListener("change", show);
+  show();
+  formDialog("New rule", [
+    field("Effect", effect), field("What", action), field("Resource", pattern, "A * stands for any text."),
+    field("For", subject), agentField, namedField,
+    el("fieldset", {}, el("legend", {}, "Only for these callers"), callers.map(({ node }) => node), el("span", { class: "hint" }, "Without any, for all.")),
+    el("details", {}, el("summary", {}, "More"), serverField, field("Priority", priority, "Of several matching rules, the one with the highest priority is named as the reason.")),
+  ], "Create", async () => {
+    const id = namedField.hidden ? { agent: agent.value }[subject.value] : await subjectId(subject.value, named.value.trim());
+    await post("/v1/rules", {
+      subject_type: subject.value, subject_id: id, action: action.value, resource_type: ACTIONS.find(([name]) => name === action.value)[2],
+      resource_pattern: pattern.value.trim(), effect: effect.value, priority: Number(priority.value),
+      server: (!serverField.hidden && server.value.trim()) || undefined,
+      conditions: { callers: callers.filter(({ box }) => box.checked).map(({ box }) => box.value) },
+    });
+    say(`The rule about ${pattern.value.trim()} is in force.`);
+    await refresh();
+  });
+}
