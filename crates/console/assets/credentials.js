@@ -42,7 +42,7 @@ async function credentialsPart(context) {
   });
   const add = el("button", { type: "button", class: "main", "data-verb": "new-credential", onclick: () => createCredential(context, read) }, "New credential");
   const admin = [
-    actButton({}, "Changes", () => showChanges("Changes of credentials", allChanges("api_credential"))),
+    actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of credentials", allChanges("api_credential"))),
     el("button", { type: "button", "data-verb": "rotate-key", onclick: rotateKey }, "Rotate the encryption key"),
   ];
   return el("section", { class: "part" },

@@ -21,7 +21,7 @@ const [EVERY_MS, PAGE] = [5000, 20];
 export async function create({ me, signal }) {
   const nodes = await nodesPart(me, signal);
   const tokens = me.is_admin ? await tokensPart(signal) : null;
-  const log = actButton({}, "Changes", () => showChanges("Changes of worker nodes", allChanges("node")));
+  const log = actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of worker nodes", allChanges("node")));
   return el("div", { class: "part" },
     el("div", { class: "head" }, el("h2", {}, title), me.is_admin ? el("div", { class: "verbs" }, log) : null), nodes, tokens);
 }

@@ -16,7 +16,7 @@ const VIEWS = [
   ["effective", "In effect for you"], ["effective-project", "In effect in a project"], ["effective-task", "In effect for a task"],
   ["user", "Your own"], ["system", "Of the installation"], ["group", "Of a group"], ["project", "Of a project"], ["task", "Of a task"],
 ];
-const FROM = { system: "the installation", group: "a group", user: "a user", project: "the project", task: "the task" };
+const FROM = { system: "the installation", group: "a group", user: "the user", project: "the project", task: "the task" };
 const PAGE = 50;
 
 export async function create({ me, query, signal }) {

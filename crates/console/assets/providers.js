@@ -27,7 +27,7 @@ export async function create({ me, signal }) {
     [node.hidden, empty.hidden] = [found.length === 0, found.length > 0];
   };
   await read();
-  const log = actButton({}, "Changes", () => showChanges("Changes of model providers", allChanges("model_provider")));
+  const log = actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of model providers", allChanges("model_provider")));
   const add = el("button", { type: "button", class: "main", "data-verb": "new-provider", onclick: () => editProvider(null, read) }, "New provider");
   return el("div", {}, el("section", { class: "part" },
     el("div", { class: "head" }, el("h2", {}, "Model providers"), el("div", { class: "verbs" }, log, add)), node, empty), models);

@@ -55,7 +55,7 @@ async function rulesPart(signal) {
   }
   for (const control of [search, effect]) control.addEventListener("input", draw);
   await read();
-  const log = actButton({}, "Changes", () => showChanges("Changes of rules", allChanges("access_control_rule")));
+  const log = actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of rules", allChanges("access_control_rule")));
   const add = el("button", { type: "button", class: "main", "data-verb": "new-rule", onclick: () => createRule(read) }, "New rule");
   return el("section", { class: "part" },
     el("div", { class: "head" }, el("h2", {}, "Access rules"), count, el("div", { class: "verbs" }, log, add)),
