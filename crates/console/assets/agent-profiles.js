@@ -13,7 +13,7 @@ const CHECK_COLUMNS = ["Worker node", "Check", "Outcome", "What was seen"];
 const PROGRAMS = [["acp", "Speaks the Agent Client Protocol"], ["command", "Takes a prompt and exits"]];
 const CANARY = { passed: ["passed", "good"], failed: ["failed", "bad"], not_run: ["not tried", ""], not_supported: ["cannot run it", "warn"] };
 const REQUESTS = ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"];
-/** What a sandbox confines, and the gateway decides. */
+/** The requests that are allowed at first: the sandbox confines them, or the gateway decides them. */
 const ALLOWED = ["read", "edit", "delete", "move", "search", "execute", "think", "other"];
 
 export async function create({ me, signal }) {
@@ -26,7 +26,7 @@ export async function create({ me, signal }) {
     [node.hidden, empty.hidden] = [found.length === 0, found.length > 0];
   };
   await read();
-  const log = actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of agent profiles", allChanges("agent_profile")));
+  const log = actButton({ "data-verb": "history" }, "History", () => showChanges("History of agent profiles", allChanges("agent_profile")));
   const add = el("button", { type: "button", class: "main", "data-verb": "new-agent-profile", onclick: () => edit(null, read) }, "New agent profile");
   return el("section", { class: "part" },
     el("div", { class: "head" }, el("h2", {}, "Agent profiles"), me.is_admin ? el("div", { class: "verbs" }, log, add) : null),
@@ -58,7 +58,7 @@ function line(each, me, refresh) {
   return node;
 }
 
-/** Everything that a profile says, with all checks of its canary runs. */
+/** Opens the details of a profile, with all checks of its canary runs. */
 async function details(name) {
   const each = await get(address(name));
   const { node, body } = table("Checks of the canary runs", CHECK_COLUMNS);

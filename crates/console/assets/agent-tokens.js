@@ -48,7 +48,7 @@ function line(each, me, refresh) {
   return node;
 }
 
-/** What a token is bound to, by the kinds of its ids. */
+/** The resources that a token is bound to. */
 function bound(each) {
   const kinds = ["project", "task", "run", "job", "session"].filter((kind) => each[`${kind}_id`]);
   if (!kinds.length) return "";

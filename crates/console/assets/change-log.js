@@ -1,4 +1,4 @@
-// Who changed something, when, from what to what, and why.
+// The recorded changes of a resource: author, time, old and new value, reason.
 
 import { get } from "./api.js";
 import { open } from "./dialog.js";

@@ -11,7 +11,7 @@ import { plain } from "./words.js";
 
 export const title = "Credentials";
 
-const COLUMNS = ["Provider", "Name", "Used for", "Type", "State", "Set", ""];
+const COLUMNS = ["Credential", "Used for", "Type", "State", "Set", ""];
 const KINDS = [
   ["api_key", "API key"], ["oauth_token", "OAuth token"], ["bearer_token", "Bearer token"], ["password", "Password or token of a git host"], ["ssh_key", "SSH key of a git host"],
 ];
@@ -42,7 +42,7 @@ async function credentialsPart(context) {
   });
   const add = el("button", { type: "button", class: "main", "data-verb": "new-credential", onclick: () => createCredential(context, read) }, "New credential");
   const admin = [
-    actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of credentials", allChanges("api_credential"))),
+    actButton({ "data-verb": "history" }, "History", () => showChanges("History of credentials", allChanges("api_credential"))),
     el("button", { type: "button", "data-verb": "rotate-key", onclick: rotateKey }, "Rotate the encryption key"),
   ];
   return el("section", { class: "part" },
@@ -78,10 +78,10 @@ function line(each, context, refresh) {
     await refresh();
   }, "Keep it");
   const node = row(COLUMNS, [
-    el("div", {}, el("strong", {}, visible(each.provider))), visible(each.name), ownerWords(each, context), plain(each.credential_type), state(each), moment(each.updated_at),
+    el("div", {}, el("strong", {}, visible(each.provider)), el("span", { class: "about" }, visible(each.name))), ownerWords(each, context), plain(each.credential_type), state(each), moment(each.updated_at),
     rowVerbs(name, [
       ["Rotate", () => rotate(each, name, address, refresh)], [each.is_active ? "Disable" : "Enable", flip],
-      ["Changes", () => showChanges(`Changes of ${name}`, `${address}/changes`)], ["Delete", drop],
+      ["History", () => showChanges(`History of ${name}`, `${address}/changes`)], ["Delete", drop],
     ]),
   ]);
   node.dataset.credential = `${each.provider}/${each.name}`;

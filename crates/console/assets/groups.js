@@ -25,7 +25,7 @@ export async function create({ me, signal }) {
   const pages = paged({ load: (cursor) => get(`/v1/groups?${page(cursor)}`), draw, signal, labels: ["Previous", "Next"] });
   await pages.read();
   const add = el("button", { type: "button", class: "main", "data-verb": "new-group", onclick: createGroup }, "New group");
-  const log = actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of groups", allChanges("group")));
+  const log = actButton({ "data-verb": "history" }, "History", () => showChanges("History of groups", allChanges("group")));
   return el("section", { class: "part" },
     el("div", { class: "head" }, el("h2", {}, me.is_admin ? "Groups" : "Your groups"), me.is_admin ? el("div", { class: "verbs" }, log, add) : null),
     node, empty, pages.node);

@@ -21,7 +21,7 @@ const [EVERY_MS, PAGE] = [5000, 20];
 export async function create({ me, signal }) {
   const nodes = await nodesPart(me, signal);
   const tokens = me.is_admin ? await tokensPart(signal) : null;
-  const log = actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of worker nodes", allChanges("node")));
+  const log = actButton({ "data-verb": "history" }, "History", () => showChanges("History of worker nodes", allChanges("node")));
   return el("div", { class: "part" },
     el("div", { class: "head" }, el("h2", {}, title), me.is_admin ? el("div", { class: "verbs" }, log) : null), nodes, tokens);
 }
@@ -37,7 +37,7 @@ async function nodesPart(me, signal) {
     const found = await get("/v1/nodes");
     if (signal.aborted) return;
     known = found;
-    // What changes with every heartbeat does not replace a row, which would take the focus from its buttons.
+    // Fields that change with every heartbeat do not replace a row: a new row would take the focus from its buttons.
     list.draw(found.map(({ last_seen_at: seen, load, ...steady }) => ({ ...steady, isShort: load?.is_disk_short ?? false })));
     for (const each of found) fill(body.querySelector(`[data-seen="${CSS.escape(each.id)}"]`), seen(each));
     [node.hidden, empty.hidden] = [found.length === 0, found.length > 0];
@@ -92,7 +92,7 @@ function verbs(each, name, refresh) {
   return rowVerbs(name, [[isDrained ? "Enable" : "Drain", steer], ["Rotate key", rotate], ["Remove", drop]]);
 }
 
-/** Everything that a worker node says of itself. */
+/** Opens the details of a worker node. */
 function details(each) {
   const can = each.capabilities;
   const limits = can.sandbox.supported ? can.sandbox.reason : null;

@@ -10,7 +10,7 @@ export const title = "People";
 export async function create(context) {
   const { me, query } = context;
   if (query.get("group")) return groups.memberPart(context, query.get("group"));
-  // The own account is what other people come for.
+  // Without administrator rights, the own account comes first.
   const parts = me.is_admin ? [users, groups, account] : [account, groups];
   return el("div", {}, await Promise.all(parts.map((part) => part.create(context))));
 }

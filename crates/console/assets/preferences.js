@@ -29,7 +29,7 @@ export async function create({ me, query, signal }) {
   const add = el("button", { type: "button", class: "main", "data-verb": "new-preference" }, "New preference");
   const content = el("div");
   let asked = 0;
-  /** What the preferences are of: a group, a project or a task. */
+  /** The kind of the group, project or task that the preferences belong to. */
   const subject = () => view.value.replace("effective-", "");
   const isNamed = () => ["group", "project", "task"].includes(subject());
 
@@ -113,7 +113,7 @@ function line(each, scope, refresh) {
   const node = row(COLUMNS, [
     el("div", {}, el("span", { class: "mono" }, name)), valueCell(each.value), String(each.version), moment(each.updated_at),
     scope.mayWrite ? rowVerbs(name, [
-      ["Change", () => edit(each, scope, refresh)], ["Changes", () => showChanges(`Changes of ${name}`, `${address(each.key)}/changes?${suffix}`)], ["Unset", drop],
+      ["Edit", () => edit(each, scope, refresh)], ["History", () => showChanges(`History of ${name}`, `${address(each.key)}/changes?${suffix}`)], ["Unset", drop],
     ]) : "",
   ]);
   node.dataset.preference = each.key;

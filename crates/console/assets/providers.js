@@ -8,7 +8,7 @@ import { reasons, say } from "./notices.js";
 import { actButton, rowVerbs } from "./row-verbs.js";
 import { took, wordsFor } from "./words.js";
 
-const COLUMNS = ["Provider", "API", "Who may use it", "Models", "Address", "Set", ""];
+const COLUMNS = ["Provider", "API", "Who may use it", "Models", "Set", ""];
 const MODEL_COLUMNS = ["Model", "Where", "Hints"];
 const KINDS = [["openai", "OpenAI or compatible"], ["anthropic", "Anthropic"], ["ollama", "Ollama"]];
 const USES = [["rules", "Who access rules allow"], ["everyone", "Everyone"], ["admins", "Administrators"]];
@@ -27,7 +27,7 @@ export async function create({ me, signal }) {
     [node.hidden, empty.hidden] = [found.length === 0, found.length > 0];
   };
   await read();
-  const log = actButton({ "data-verb": "changes" }, "Changes", () => showChanges("Changes of model providers", allChanges("model_provider")));
+  const log = actButton({ "data-verb": "history" }, "History", () => showChanges("History of model providers", allChanges("model_provider")));
   const add = el("button", { type: "button", class: "main", "data-verb": "new-provider", onclick: () => editProvider(null, read) }, "New provider");
   return el("div", {}, el("section", { class: "part" },
     el("div", { class: "head" }, el("h2", {}, "Model providers"), el("div", { class: "verbs" }, log, add)), node, empty), models);
@@ -43,10 +43,11 @@ function line(each, refresh) {
     await refresh();
   }, "Keep it");
   const node = row(COLUMNS, [
-    el("div", {}, el("strong", {}, name), " ", each.is_enabled ? null : badge("disabled", "bad"), each.is_local ? badge("local") : null),
-    wordsFor(KINDS, each.kind), wordsFor(USES, each.allow), few(each.models), el("code", { class: "target" }, visible(each.base_url)), moment(each.updated_at),
+    el("div", {}, el("strong", {}, name), " ", each.is_enabled ? null : badge("disabled", "bad"), each.is_local ? badge("local") : null,
+      el("code", { class: "about" }, visible(each.base_url))),
+    wordsFor(KINDS, each.kind), wordsFor(USES, each.allow), few(each.models), moment(each.updated_at),
     rowVerbs(name, [
-      ["Test", () => test(each)], ["Edit", () => editProvider(each, refresh)], ["Changes", () => showChanges(`Changes of ${name}`, `${address(each.name)}/changes`)], ["Delete", drop],
+      ["Test", () => test(each)], ["Edit", () => editProvider(each, refresh)], ["History", () => showChanges(`History of ${name}`, `${address(each.name)}/changes`)], ["Delete", drop],
     ]),
   ]);
   node.dataset.provider = each.name;

@@ -1,9 +1,9 @@
-// The buttons of a thing in a list.
+// The buttons of an item in a list.
 
 import { el } from "./dom.js";
 import { complain } from "./notices.js";
 
-/** A button that does nothing more while what it does is under way, and says why that failed. */
+/** A button that ignores clicks while its action is under way, and reports why the action failed. */
 export function actButton(attributes, words, act) {
   const button = el("button", { type: "button", ...attributes }, words);
   button.addEventListener("click", async () => {
@@ -21,8 +21,8 @@ export function actButton(attributes, words, act) {
   return button;
 }
 
-/** The buttons for what `name` says; `verbs` are pairs of a verb and what it does, or null. */
+/** The buttons of the item `name`; `verbs` are pairs of a verb and its action, or null. */
 export function rowVerbs(name, verbs) {
   const button = ([verb, act]) => actButton({ class: "quiet", "aria-label": `${verb}: ${name}`, "data-verb": verb.toLowerCase().replaceAll(" ", "-") }, verb, act);
-  return el("div", {}, verbs.filter(Boolean).map(button));
+  return el("div", { class: "row-verbs" }, verbs.filter(Boolean).map(button));
 }

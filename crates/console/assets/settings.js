@@ -47,7 +47,7 @@ function line(each, me, refresh) {
   }, "Keep it");
   const node = row(COLUMNS, [
     el("div", {}, el("span", { class: "mono" }, name)), valueCell(each.value), String(each.version), moment(each.updated_at),
-    me.is_admin ? rowVerbs(name, [["Change", () => edit(each, refresh)], ["Changes", () => showChanges(`Changes of ${name}`, `${address(each.key)}/changes`)], ["Remove", drop]]) : "",
+    me.is_admin ? rowVerbs(name, [["Edit", () => edit(each, refresh)], ["History", () => showChanges(`History of ${name}`, `${address(each.key)}/changes`)], ["Remove", drop]]) : "",
   ]);
   node.dataset.setting = each.key;
   return node;

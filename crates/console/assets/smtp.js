@@ -51,7 +51,7 @@ function edit(found, refresh) {
   const authority = el("input", { name: "ca", type: "file" });
   formDialog("Mail server", [
     field("Host", host), field("Port", port), field("Encryption", tls), field("User (optional)", user),
-    field("Password", password, found?.has_password ? "If empty, the present one is kept." : "It is encrypted and never shown again."), field("Sender", from),
+    field("Password", password, found?.has_password ? "If empty, the present one is kept, unless host or user differ." : "It is encrypted and never shown again."), field("Sender", from),
     field("Only to these domains", domains, "One on each line. Without any, to all."), field("Certificate authority (optional)", authority, "A file in PEM, trusted besides those of the system. If none is chosen, only those of the system are."),
   ], "Set", async () => {
     await put(ADDRESS, {

@@ -10,6 +10,8 @@ import { rowVerbs } from "./row-verbs.js";
 
 const COLUMNS = ["User", "Rights", "State", "Created", ""];
 const PAGE = 50;
+/** The user that owns what the installation does itself; it cannot be changed. */
+const SYSTEM = "system";
 
 export async function create({ me, signal }) {
   const { node, body } = table("Users", COLUMNS);
@@ -25,7 +27,7 @@ function line(each, me, refresh) {
   const node = row(COLUMNS, [
     el("div", {}, el("strong", {}, name), each.id === me.id ? el("span", { class: "soft" }, " you") : null),
     each.is_admin ? badge("administrator", "warn") : "user", each.is_active ? badge("active", "good") : badge("disabled", "bad"),
-    moment(each.created_at), verbs(each, name, refresh),
+    moment(each.created_at), each.handle === SYSTEM ? "" : verbs(each, name, refresh),
   ]);
   node.dataset.user = each.handle;
   return node;

@@ -23,7 +23,7 @@ export function valueFields(each) {
   return {
     nodes: [each ? null : field("Key", key), field("Value", value, "JSON, such as 90, true or [\"a\"]; other text is taken as text."), field("Why (optional)", reason, "For the history.")],
     key: () => each?.key ?? key.value.trim(),
-    // What was changed meanwhile is not overwritten.
+    // The server rejects the change if another one came first.
     body: () => ({ value: read(value.value), expected_version: each?.version ?? 0, reason: reason.value.trim() || undefined }),
   };
 }

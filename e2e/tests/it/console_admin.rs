@@ -84,7 +84,7 @@ async fn an_administrator_manages_worker_nodes_users_and_groups_in_the_console()
     manage_groups(&system, &browser).await;
 
     let pages = [
-        ("#/admin".to_owned(), "[data-node=local]", "local"),
+        ("#/admin".to_owned(), "[data-node]", "active"),
         ("#/admin/people".to_owned(), "[data-group=writers]", HOSTILE),
         ("#/admin/people?group=writers".to_owned(), "[data-member=bob]", "bob"),
     ];
@@ -97,38 +97,46 @@ async fn an_administrator_manages_worker_nodes_users_and_groups_in_the_console()
 async fn assert_every_page_is_reachable(browser: &TestBrowser) {
     let hidden = "return [...document.querySelectorAll('#pages a')] \
         .filter((link) => !link.checkVisibility()).map((link) => link.hash).join(' ')";
+    let more = "return document.querySelector('.more-pages').checkVisibility()";
+    browser.wait_for_text("h1", "Home").await;
     for (width, height) in [LAPTOP, (1024, 768), (800, 600), PHONE] {
         browser.resize(width, height).await;
         assert_sound(browser, &format!("the navigation at {width}")).await;
-        let more = "return document.querySelector('.more-pages').checkVisibility()";
-        if browser.run(more).await == true {
+        let is_short = browser.run(more).await == true;
+        if is_short {
             browser.click(".more-pages").await;
             assert_sound(browser, &format!("the whole navigation at {width}")).await;
         }
         assert_eq!(browser.run(hidden).await, "", "pages that nothing leads to at {width}");
+        if is_short {
+            browser.click(".more-pages").await;
+        }
     }
     browser.resize(LAPTOP.0, LAPTOP.1).await;
 }
 
+/// The status of the only worker node.
+async fn node_status(system: &System) -> NodeStatus {
+    system.client.node_list().await.unwrap().remove(0).status
+}
+
 async fn manage_nodes(system: &System, browser: &TestBrowser) {
     browser.click("#pages a[href='#/admin']").await;
-    browser.wait_for_text("[data-node=local]", "active").await;
-    browser.click("[data-node=local] [data-verb=drain]").await;
-    browser.wait_for_text("[data-node=local]", "drained").await;
-    let node = system.client.node_get("local").await.unwrap();
-    assert_eq!(node.status, NodeStatus::Drained);
-    browser.click("[data-node=local] [data-verb=enable]").await;
-    wait_for_status_message(browser, "local gets jobs again.").await;
-    let node = system.client.node_get("local").await.unwrap();
-    assert_ne!(node.status, NodeStatus::Drained);
-    browser.click("[data-node=local] .link").await;
+    browser.wait_for_text("[data-node]", "active").await;
+    browser.click("[data-node] [data-verb=drain]").await;
+    browser.wait_for_text("[data-node]", "drained").await;
+    assert_eq!(node_status(system).await, NodeStatus::Drained);
+    browser.click("[data-node] [data-verb=enable]").await;
+    wait_for_status_message(browser, "gets jobs again.").await;
+    assert_ne!(node_status(system).await, NodeStatus::Drained);
+    browser.click("[data-node] .link").await;
     browser.wait_for_text("dialog .facts", "Enforces").await;
     assert_sound(browser, "the details of a worker node").await;
     browser.click("dialog .title button").await;
     wait_until_absent(browser, "dialog").await;
 
     // Nothing is removed without a confirmation.
-    browser.click("[data-node=local] [data-verb=remove]").await;
+    browser.click("[data-node] [data-verb=remove]").await;
     browser.wait_for_text("dialog", "its name is free").await;
     browser.click("dialog .actions button:first-child").await;
     wait_until_absent(browser, "dialog").await;
@@ -209,7 +217,7 @@ async fn manage_groups(system: &System, browser: &TestBrowser) {
     assert_eq!(members.len(), 1);
     browser.click(".crumb a").await;
     browser.wait_for_text("[data-group=writers]", HOSTILE).await;
-    browser.click("[data-verb=changes]").await;
+    browser.click("[data-verb=history]").await;
     browser.wait_for_text("dialog table", "bob").await;
     assert_sound(browser, "the changes of groups").await;
     browser.click("dialog .title button").await;
@@ -220,7 +228,7 @@ async fn manage_groups(system: &System, browser: &TestBrowser) {
 async fn manage_own_account(system: &System) {
     let browser = signed_in(system, PHONE, ("bob", NEW_PASSWORD)).await;
     open(&browser, "#/admin").await;
-    browser.wait_for_text("[data-node=local]", "local").await;
+    browser.wait_for_text("[data-node]", "active").await;
     assert!(is_absent(&browser, "main [data-verb]").await);
 
     open(&browser, "#/admin/people").await;
@@ -304,7 +312,7 @@ async fn manage_rules(system: &System, browser: &TestBrowser) {
 
     browser.type_into("[aria-label='Search rules']", "node.lis*").await;
     browser.wait_for_text(".count", "1 of ").await;
-    browser.click("[data-rule='node.lis*'] [data-verb=changes]").await;
+    browser.click("[data-rule='node.lis*'] [data-verb=history]").await;
     browser.wait_for_text("dialog table", "rule.create").await;
     browser.click("dialog .title button").await;
     wait_until_absent(browser, "dialog").await;
@@ -358,7 +366,7 @@ async fn manage_credentials(system: &System, browser: &TestBrowser) {
     browser.click("[data-credential] [data-verb=disable]").await;
     browser.wait_for_text("[data-credential]", "disabled").await;
     assert!(!find().await.is_active);
-    browser.click("[data-credential] [data-verb=changes]").await;
+    browser.click("[data-credential] [data-verb=history]").await;
     browser.wait_for_text("dialog table", "admin").await;
     assert_forgotten(browser, SECRET).await;
     browser.click("dialog .title button").await;
@@ -405,7 +413,7 @@ async fn manage_settings(system: &System, browser: &TestBrowser) {
     assert_eq!(made.value, json!(HOSTILE));
 
     // A change that came meanwhile is not overwritten, and the page then shows it.
-    browser.click("[data-setting='house.note'] [data-verb=change]").await;
+    browser.click("[data-setting='house.note'] [data-verb=edit]").await;
     set_value(browser, "dialog [name=value]", "[1]").await;
     let other = SetSetting { value: json!(7), expected_version: None, reason: None };
     system.client.setting_set("house.note", &other).await.unwrap();
@@ -414,7 +422,7 @@ async fn manage_settings(system: &System, browser: &TestBrowser) {
     browser.click("dialog .title button").await;
     wait_until_absent(browser, "dialog").await;
     browser.wait_for_text("[data-setting='house.note']", "7").await;
-    browser.click("[data-setting='house.note'] [data-verb=changes]").await;
+    browser.click("[data-setting='house.note'] [data-verb=history]").await;
     browser.wait_for_text("dialog table", HOSTILE).await;
     assert_sound(browser, "the changes of a setting").await;
     browser.click("dialog .title button").await;
@@ -472,4 +480,105 @@ async fn read_as_user(system: &System) {
     assert!(is_absent(&browser, "[data-provider], [data-verb=rotate-key]").await);
     assert_forgotten(&browser, SECRET).await;
     assert_sound(&browser, "the own credentials").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agent_profiles_agent_tokens_and_channels_are_managed_in_the_console() {
+    let system = System::new().await;
+    let browser = signed_in(&system, LAPTOP, ("admin", &admin_password(&system))).await;
+
+    manage_agents(&system, &browser).await;
+    manage_channels(&system, &browser).await;
+    manage_mail_server(&system, &browser).await;
+
+    let pages = [
+        ("#/admin/agents".to_owned(), "[data-agent-profile=mini]", HOSTILE),
+        ("#/admin/notifications".to_owned(), "[data-channel=phone]", "disabled"),
+        ("#/admin/leases".to_owned(), ".nothing", "There are no leases."),
+    ];
+    assert_fits(&browser, &pages).await;
+}
+
+async fn manage_agents(system: &System, browser: &TestBrowser) {
+    open(browser, "#/admin/agents").await;
+    browser.click("[data-verb=new-agent-profile]").await;
+    browser.type_into("dialog [name=name]", "mini").await;
+    browser.type_into("dialog [name=description]", HOSTILE).await;
+    browser.type_into("dialog [name=command]", "mini\nacp").await;
+    browser.type_into("dialog [name=env]", "MINI").await;
+    browser.type_into("dialog [name=hosts]", "example.com").await;
+    browser.click("dialog [name=permissions][value=think]").await;
+    browser.click("dialog [type=submit]").await;
+    browser.wait_for_text("dialog [role=alert]", "NAME=VALUE").await;
+    assert_sound(browser, "the form for an agent profile").await;
+    set_value(browser, "dialog [name=env]", "MINI_MODE=a=b").await;
+    browser.click("dialog [type=submit]").await;
+    browser.wait_for_text("[data-agent-profile=mini]", "mini acp").await;
+    let made = system.client.agent_profile_get("mini").await.unwrap();
+    let program = json!(made.program);
+    assert_eq!(program["command"], json!(["mini", "acp"]));
+    assert_eq!(program["env"], json!({ "MINI_MODE": "a=b" }));
+    let answers = &program["permissions"]["kinds"];
+    assert_eq!((&answers["think"], &answers["read"]), (&json!("reject"), &json!("allow")));
+
+    // A change keeps what the form shows.
+    browser.click("[data-agent-profile=mini] [data-verb=edit]").await;
+    set_value(browser, "dialog [name=hosts]", "").await;
+    browser.click("dialog [type=submit]").await;
+    browser.wait_for_text("[data-agent-profile=mini] td:nth-child(3)", "none").await;
+    let changed = system.client.agent_profile_get("mini").await.unwrap();
+    assert_eq!((changed.revision, json!(changed.program)), (2, program));
+    browser.click("[data-agent-profile=mini] .link").await;
+    browser.wait_for_text("dialog .facts", "MINI_MODE=a=b").await;
+    assert_sound(browser, "the details of an agent profile").await;
+    browser.click("dialog .title button").await;
+    wait_until_absent(browser, "dialog").await;
+
+    browser.click("[data-verb=new-agent-token]").await;
+    browser.type_into("dialog [name=name]", HOSTILE).await;
+    browser.click("dialog [type=submit]").await;
+    take_secret(browser, "/mcp").await;
+    browser.wait_for_text("[data-agent-token]", HOSTILE).await;
+    press_and_confirm(browser, "[data-agent-token] [data-verb=revoke]").await;
+    browser.wait_for_text("[data-agent-token]", "revoked").await;
+    let tokens = system.client.agent_token_list(&PageQuery::default()).await.unwrap().items;
+    let token = tokens.iter().find(|token| token.name == HOSTILE).unwrap();
+    assert!(token.revoked_at.is_some());
+}
+
+async fn manage_channels(system: &System, browser: &TestBrowser) {
+    browser.click(".tabs a[href='#/admin/notifications']").await;
+    browser.click("[data-verb=new-channel]").await;
+    browser.type_into("dialog [name=name]", "phone").await;
+    browser.type_into("dialog [name=url]", "https://example.com/xyzzy-0815").await;
+    browser.click("dialog [name=notices][value=approval]").await;
+    browser.click("dialog [type=submit]").await;
+    take_secret(browser, "The receiver verifies with it").await;
+    browser.wait_for_text("[data-channel=phone]", "Approvals").await;
+    assert_forgotten(browser, "xyzzy-0815").await;
+    browser.click("[data-channel=phone] [data-verb=disable]").await;
+    browser.wait_for_text("[data-channel=phone]", "disabled").await;
+    let channels = system.client.channel_list().await.unwrap().items;
+    assert_eq!((channels.len(), channels[0].is_enabled), (1, false));
+}
+
+async fn manage_mail_server(system: &System, browser: &TestBrowser) {
+    browser.click("[data-verb=set-smtp]").await;
+    browser.type_into("dialog [name=host]", "mail.example.com").await;
+    browser.type_into("dialog [name=username]", "cynode").await;
+    browser.type_into("dialog [name=password]", SECRET).await;
+    browser.type_into("dialog [name=from]", "CyNode <cynode@example.com>").await;
+    browser.click("dialog [type=submit]").await;
+    browser.wait_for_text("[data-part=smtp]", "mail.example.com:587").await;
+    assert_forgotten(browser, SECRET).await;
+    // A change without a password keeps the present one.
+    browser.click("[data-verb=set-smtp]").await;
+    set_value(browser, "dialog [name=port]", "465").await;
+    browser.click("dialog [name=tls] option[value=tls]").await;
+    browser.click("dialog [type=submit]").await;
+    browser.wait_for_text("[data-part=smtp]", "mail.example.com:465").await;
+    let view = system.client.smtp_get().await.unwrap();
+    assert_eq!((view.port, view.has_password), (465, true));
+    press_and_confirm(browser, "[data-verb=remove-smtp]").await;
+    browser.wait_for_text("[data-part=smtp]", "There is none").await;
 }
