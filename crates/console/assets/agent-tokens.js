@@ -7,7 +7,7 @@ import { say } from "./notices.js";
 import { paged } from "./pager.js";
 import { rowVerbs } from "./row-verbs.js";
 import { showSecret } from "./secret-dialog.js";
-import { subjectId } from "./subject-id.js";
+import { namesById, subjectId } from "./subject-id.js";
 
 const COLUMNS = ["Token", "Agent", "Bound to", "State", "Issued", ""];
 const TYPES = [["pm", "Project manager (pm)"], ["pa", "Analyst (pa)"], ["sandbox", "Agent in a sandbox (sandbox)"]];
@@ -15,10 +15,11 @@ const LIFETIMES = [["3600", "An hour"], ["86400", "A day"], ["604800", "A week"]
 const PAGE = 20;
 
 export async function create({ me, signal }) {
+  const names = await namesById(me);
   const { node, body } = table("Agent tokens, newest first", COLUMNS);
   const empty = nothing("There are no agent tokens.");
   const draw = (items) => {
-    fill(body, ...items.map((each) => line(each, me, pages.read)));
+    fill(body, ...items.map((each) => line(each, me, names, pages.read)));
     [node.hidden, empty.hidden] = [items.length === 0, items.length > 0];
   };
   const load = (cursor) => get(`/v1/agent-tokens?${new URLSearchParams({ limit: PAGE, ...(cursor ? { cursor } : {}) })}`);
@@ -30,7 +31,7 @@ export async function create({ me, signal }) {
     el("p", { class: "soft" }, "With an agent token, a program calls tools as an agent of that type, within what it is bound to."), node, empty, pages.node);
 }
 
-function line(each, me, refresh) {
+function line(each, me, names, refresh) {
   const name = visible(each.name);
   const isOver = new Date(each.expires_at) <= Date.now();
   const state = each.revoked_at ? badge("revoked") : el("div", {}, badge(isOver ? "expired" : "valid until", isOver ? "" : "good"), " ", moment(each.expires_at));
@@ -39,7 +40,7 @@ function line(each, me, refresh) {
     say(`${each.name} is revoked.`);
     await refresh();
   });
-  const user = each.user_id === me.id ? null : el("span", { class: "about", title: each.user_id }, `for user ${each.user_id.slice(-12)}`);
+  const user = each.user_id === me.id ? null : el("span", { class: "about", title: each.user_id }, `for user ${visible(names.get(each.user_id) ?? each.user_id.slice(-12))}`);
   const node = row(COLUMNS, [
     el("div", {}, name, user), each.agent_type, bound(each), state, moment(each.created_at),
     each.revoked_at || isOver ? "" : rowVerbs(name, [["Revoke", drop]]),

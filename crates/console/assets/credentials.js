@@ -7,6 +7,7 @@ import { badge, el, field, fill, moment, nothing, row, select, table, visible } 
 import { say } from "./notices.js";
 import * as providers from "./providers.js";
 import { actButton, rowVerbs } from "./row-verbs.js";
+import { namesById } from "./subject-id.js";
 import { plain } from "./words.js";
 
 export const title = "Credentials";
@@ -15,12 +16,12 @@ const COLUMNS = ["Credential", "Used for", "Type", "State", "Set", ""];
 const KINDS = [
   ["api_key", "API key"], ["oauth_token", "OAuth token"], ["bearer_token", "Bearer token"], ["password", "Password or token of a git host"], ["ssh_key", "SSH key of a git host"],
 ];
-/** The most groups to choose from, and the longest secret in bytes. */
+/** How many groups a form offers, and the longest secret in bytes. */
 const [MOST, MOST_BYTES] = [200, 16 * 1024];
 
 export async function create({ me, signal }) {
-  const groups = (await get(`/v1/groups?limit=${MOST}`)).items;
-  const context = { me, groups, signal };
+  const [groups, names] = await Promise.all([get(`/v1/groups?limit=${MOST}`), namesById(me)]);
+  const context = { me, groups: groups.items, names, signal };
   return el("div", {}, await credentialsPart(context), await providers.create(context));
 }
 
@@ -50,11 +51,9 @@ async function credentialsPart(context) {
     el("p", { class: "soft" }, "Secrets are encrypted and never shown. Your own credential is used before that of a group, and that one before the installation’s."), node, empty);
 }
 
-function ownerWords({ owner_type: kind, owner_id: id }, { me, groups }) {
+function ownerWords({ owner_type: kind, owner_id: id }, { me, names }) {
   if (kind === "system") return "everyone";
-  if (kind === "user") return id === me.id ? "you" : el("span", { title: id }, `user ${id.slice(-12)}`);
-  const group = groups.find((each) => each.id === id);
-  return el("span", { title: id }, `group ${group ? visible(group.name) : id.slice(-12)}`);
+  return id === me.id ? "you" : el("span", { title: id }, `${kind} ${visible(names.get(id) ?? id.slice(-12))}`);
 }
 
 function state({ is_active: isActive, expires_at: end }) {

@@ -7,7 +7,7 @@ import { badge, el, field, fill, row, select, table, visible } from "./dom.js";
 import { CALLERS, explainPart } from "./explain.js";
 import { say } from "./notices.js";
 import { actButton, rowVerbs } from "./row-verbs.js";
-import { subjectId } from "./subject-id.js";
+import { namesById, subjectId } from "./subject-id.js";
 
 export const title = "Rules";
 
@@ -21,7 +21,7 @@ const ACTIONS = [
 ];
 const SUBJECTS = [["system", "Everyone"], ["agent", "Agents of a type"], ["user", "A user"], ["group", "A group"], ["project", "A project"], ["task", "A task"]];
 const AGENTS = CALLERS.filter(([caller]) => caller !== "user");
-/** The most users, groups and projects whose names are shown instead of their ids. */
+/** How many projects have their names shown instead of their ids. */
 const MOST = 200;
 /** How many rules are shown until a person asks for the rest. */
 const FIRST_RULES = 25;
@@ -29,11 +29,11 @@ const FIRST_RULES = 25;
 export async function create({ me, signal }) {
   const asked = await explainPart(me);
   if (!me.is_admin) return el("div", {}, asked);
-  return el("div", {}, await rulesPart(signal), asked);
+  return el("div", {}, await rulesPart(me, signal), asked);
 }
 
-async function rulesPart(signal) {
-  const names = await knownNames();
+async function rulesPart(me, signal) {
+  const names = await subjectNames(me);
   const search = el("input", { type: "search", placeholder: "Search action, resource or subject", "aria-label": "Search rules" });
   const effect = select({ "aria-label": "Effect" }, [["", "Allow and deny"], ...EFFECTS]);
   const count = el("p", { class: "count", role: "status" });
@@ -74,13 +74,10 @@ async function rulesPart(signal) {
     el("div", { class: "toolbar", role: "search" }, search, effect), node, empty, el("div", { class: "more" }, rest));
 }
 
-/** Names by id; what is not among them is shown by its id. */
-async function knownNames() {
-  const [users, groups, projects] = await Promise.all(["users", "groups", "projects"].map((kind) => get(`/v1/${kind}?limit=${MOST}`)));
-  return new Map([
-    ...users.items.map((each) => [each.id, each.handle]), ...groups.items.map((each) => [each.id, each.name]),
-    ...projects.items.map((each) => [each.id, each.slug]),
-  ]);
+/** The names of users, groups and projects by id. */
+async function subjectNames(me) {
+  const [names, projects] = await Promise.all([namesById(me), get(`/v1/projects?limit=${MOST}`)]);
+  return new Map([...names, ...projects.items.map((each) => [each.id, each.slug])]);
 }
 
 function subjectWords({ subject_type: kind, subject_id: id }, names) {

@@ -1,9 +1,17 @@
-// The ids of users, groups, projects and tasks, by name.
+// The ids of users, groups, projects and tasks by name, and names by id.
 
 import { get } from "./api.js";
 
+/** How many users and groups have their names shown instead of their ids. */
+const MOST_NAMES = 200;
 /** How many users are read at once. */
 const PAGE = 200;
+
+/** Handles and group names by id, as far as the person may list them. */
+export async function namesById(me) {
+  const [users, groups] = await Promise.all([me.is_admin ? get(`/v1/users?limit=${MOST_NAMES}`) : { items: [me] }, get(`/v1/groups?limit=${MOST_NAMES}`)]);
+  return new Map([...users.items.map((each) => [each.id, each.handle]), ...groups.items.map((each) => [each.id, each.name])]);
+}
 
 /** The id of what a rule or a preference is for, by name or id; `kind` is `user`, `group`, `project` or `task`. */
 export async function subjectId(kind, name) {
