@@ -1,26 +1,18 @@
 // The access rules: who may call which tools, models and repositories. And why a call would be allowed or denied.
 
-import { get, post, remove } from "./api.js";
+import { get, remove } from "./api.js";
 import { allChanges, showChanges } from "./change-log.js";
-import { confirm, formDialog } from "./dialog.js";
-import { badge, el, field, fill, row, select, table, visible } from "./dom.js";
-import { CALLERS, explainPart } from "./explain.js";
+import { confirm } from "./dialog.js";
+import { badge, el, fill, row, select, table, visible } from "./dom.js";
+import { explainPart } from "./explain.js";
 import { say } from "./notices.js";
 import { actButton, rowVerbs } from "./row-verbs.js";
-import { namesById, subjectId } from "./subject-id.js";
+import { ACTIONS, createRule, EFFECTS } from "./rule-form.js";
+import { namesById } from "./subject-id.js";
 
 export const title = "Rules";
 
 const COLUMNS = ["Effect", "Action", "Resource", "For", "Callers", ""];
-const EFFECTS = [["allow", "Allow"], ["deny", "Deny"]];
-/** Each action with the type of its resource, and what its pattern looks like. */
-const ACTIONS = [
-  ["mcp.tool.invoke", "Call a tool", undefined, "db.*"], ["api.call", "Call a model provider", "api.provider_operation", "anthropic/*"],
-  ["git.clone", "Clone a repository", "git.repository", "github.com/team/*"], ["git.push", "Push to a repository", "git.repository", "github.com/team/*"],
-  ["forge.pull_request.open", "Open a pull request", "forge.repository", "github.com/team/*"],
-];
-const SUBJECTS = [["system", "Everyone"], ["agent", "Agents of a type"], ["user", "A user"], ["group", "A group"], ["project", "A project"], ["task", "A task"]];
-const AGENTS = CALLERS.filter(([caller]) => caller !== "user");
 /** How many projects have their names shown instead of their ids. */
 const MOST = 200;
 /** How many rules are shown until a person asks for the rest. */
@@ -106,46 +98,4 @@ function line(each, names, refresh) {
   ]);
   node.dataset.rule = each.resource_pattern;
   return node;
-}
-
-function createRule(refresh) {
-  const input = (attributes) => el("input", { autocomplete: "off", autocapitalize: "none", spellcheck: "false", ...attributes });
-  const effect = select({ name: "effect" }, EFFECTS, "allow");
-  const action = select({ name: "action" }, ACTIONS, "mcp.tool.invoke");
-  const pattern = input({ name: "resource_pattern", required: true });
-  const subject = select({ name: "subject_type" }, SUBJECTS, "system");
-  const agent = select({ name: "agent" }, AGENTS, "pm");
-  const named = input({ name: "subject" });
-  const server = input({ name: "server" });
-  const priority = el("input", { type: "number", name: "priority", step: "1", value: "0" });
-  const callers = CALLERS.map(([value, words]) => {
-    const box = el("input", { type: "checkbox", name: "callers", value });
-    return { box, node: el("label", { class: "check" }, box, words) };
-  });
-  const [agentField, namedField] = [field("Type", agent), field("Which one", named, "By name or id.")];
-  const serverField = field("Server (optional)", server, "Only its tools, by name or id. If empty, a rule that allows is about the server that the pattern begins with.");
-  const show = () => {
-    [agentField.hidden, namedField.hidden] = [subject.value !== "agent", ["system", "agent"].includes(subject.value)];
-    named.required = !namedField.hidden;
-    serverField.hidden = action.value !== "mcp.tool.invoke";
-    pattern.placeholder = ACTIONS.find(([name]) => name === action.value)[3];
-  };
-  for (const control of [action, subject]) control.addEventListener("change", show);
-  show();
-  formDialog("New rule", [
-    field("Effect", effect), field("What", action), field("Resource", pattern, "A * stands for any text."),
-    field("For", subject), agentField, namedField,
-    el("fieldset", {}, el("legend", {}, "Only for these callers"), callers.map(({ node }) => node), el("span", { class: "hint" }, "Without any, for all.")),
-    el("details", {}, el("summary", {}, "More"), serverField, field("Priority", priority, "Of several matching rules, the one with the highest priority is named as the reason.")),
-  ], "Create", async () => {
-    const id = namedField.hidden ? { agent: agent.value }[subject.value] : await subjectId(subject.value, named.value.trim());
-    await post("/v1/rules", {
-      subject_type: subject.value, subject_id: id, action: action.value, resource_type: ACTIONS.find(([name]) => name === action.value)[2],
-      resource_pattern: pattern.value.trim(), effect: effect.value, priority: Number(priority.value),
-      server: (!serverField.hidden && server.value.trim()) || undefined,
-      conditions: { callers: callers.filter(({ box }) => box.checked).map(({ box }) => box.value) },
-    });
-    say(`The rule about ${pattern.value.trim()} is in force.`);
-    await refresh();
-  });
 }

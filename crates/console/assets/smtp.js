@@ -52,7 +52,8 @@ function edit(found, refresh) {
   formDialog("Mail server", [
     field("Host", host), field("Port", port), field("Encryption", tls), field("User (optional)", user),
     field("Password", password, found?.has_password ? "If empty, the present one is kept, unless host or user differ." : "It is encrypted and never shown again."), field("Sender", from),
-    field("Only to these domains", domains, "One on each line. Without any, to all."), field("Certificate authority (optional)", authority, "A file in PEM, trusted besides those of the system. If none is chosen, only those of the system are."),
+    field("Only to these domains", domains, "One on each line. Without any, to all."),
+    field("Certificate authority (optional)", authority, "A file in PEM, trusted besides those of the system. If none is chosen, only those of the system are."),
   ], "Set", async () => {
     await put(ADDRESS, {
       host: host.value.trim(), port: Number(port.value), tls: tls.value, username: user.value.trim() || undefined, password: password.value || undefined, from: from.value.trim(),
