@@ -6,6 +6,7 @@ import { get, signOut } from "./api.js";
 import { el, fill } from "./dom.js";
 import { complain, reasons } from "./notices.js";
 import { current } from "./session.js";
+import * as admin from "./admin.js";
 import * as audit from "./audit.js";
 import * as home from "./home.js";
 import { drawPages } from "./nav.js";
@@ -18,7 +19,7 @@ import * as tasks from "./tasks.js";
 import * as tools from "./tools.js";
 import * as traces from "./traces.js";
 
-const PAGES = { home, requests, tasks, projects, traces, skills, tools, servers, audit };
+const PAGES = { home, requests, tasks, projects, traces, skills, tools, servers, admin, audit };
 
 const bar = document.getElementById("bar");
 const main = document.getElementById("main");

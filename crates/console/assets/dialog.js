@@ -25,7 +25,10 @@ export function open(heading, ...content) {
   };
 }
 
-/** Asks before something that cannot be undone; `act` is what is then done, `keep` the words for not doing it. */
+/**
+ * Asks before something that cannot be undone; `act` is what is then done, `keep` the words for not doing it. What `act` returns, if
+ * it is a function, is called when the dialog has closed.
+ */
 export function confirm(heading, words, verb, act, keep = "Cancel") {
   const yes = el("button", { type: "button", class: "danger" }, verb);
   const no = el("button", { type: "button" }, keep);
@@ -35,8 +38,9 @@ export function confirm(heading, words, verb, act, keep = "Cancel") {
   yes.addEventListener("click", async () => {
     yes.disabled = true;
     try {
-      await act();
+      const next = await act();
       box.close();
+      if (typeof next === "function") next();
     } catch (error) {
       yes.disabled = false;
       box.complain(error);
@@ -44,7 +48,7 @@ export function confirm(heading, words, verb, act, keep = "Cancel") {
   });
 }
 
-/** A dialog with a form; it closes once `act` succeeded. */
+/** A dialog with a form; it closes once `act` succeeded. What `act` returns, if it is a function, is called then. */
 export function formDialog(heading, fields, verb, act) {
   const save = el("button", { type: "submit", class: "main" }, verb);
   const form = el("form", {}, ...fields, el("div", { class: "actions" }, save));
@@ -54,8 +58,9 @@ export function formDialog(heading, fields, verb, act) {
     event.preventDefault();
     save.disabled = true;
     try {
-      await act();
+      const next = await act();
       box.close();
+      if (typeof next === "function") next();
     } catch (error) {
       save.disabled = false;
       box.complain(error);

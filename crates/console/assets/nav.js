@@ -1,4 +1,4 @@
-// The navigation. On a phone, the pages that people open less often are behind a button.
+// The navigation. In a narrow window, the pages that people open less often are behind a button.
 
 import { el, fill } from "./dom.js";
 

@@ -26,6 +26,8 @@ mod checks;
 #[cfg(test)]
 mod console;
 #[cfg(test)]
+mod console_admin;
+#[cfg(test)]
 mod console_knowledge;
 #[cfg(test)]
 mod console_projects;
