@@ -11,14 +11,14 @@ use cynode_cli::out::CommandOutput;
 use cynode_cli::resolved_settings::CliSettings;
 use cynode_cli::session::ApiSession;
 use cynode_cli_admin::{
-    agent_token, audit, auth, creds, groups, leases, nodes, notify, prefs, providers, rules,
-    servers, settings_command, token, tools, users,
+    agent_token, audit, auth, creds, groups, leases, nodes, notify, providers, rules, servers,
+    settings_command, token, tools, users,
 };
 
 use crate::cli::{Cli, CynorkCommand};
 use crate::{
-    agent, brain, chat, completion, forge, inbox, knowledge, memory, pm, profiles, project, runs,
-    schedule, skills, status, task, trace,
+    agent, brain, chat, completion, forge, inbox, knowledge, memory, pm, prefs, profiles, project,
+    runs, schedule, skills, status, task, trace,
 };
 
 /// Runs a parsed command line and returns the documented exit code.

@@ -12,11 +12,12 @@ use cynode_wire::page::PageQuery;
 use self::call::ModelCallCommand;
 use self::decisions::DecisionListArgs;
 use self::replay::ReplayArgs;
-use crate::{history, relative_time, runs, table, task};
+use crate::{runs, task};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, relative_time, table};
 
 /// Inspect model calls and their cost, and the decisions of the project manager.
 #[derive(Debug, Subcommand)]

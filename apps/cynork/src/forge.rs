@@ -14,11 +14,11 @@ use serde_json::json;
 use crate::profile_args::DEFAULT_PROJECT;
 use crate::task::input::{InputPurpose, read_text};
 use crate::task::repository_args::resolve_repository;
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 use cynode_cli_admin::creds::read_secret;
 
 /// Connect repositories with their forge: pull requests, issues, webhooks.

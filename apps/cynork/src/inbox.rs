@@ -9,10 +9,11 @@ use cynode_wire::requests::RequestView;
 use cynode_wire::runs::{RunQuery, RunView};
 use serde::Serialize;
 
-use crate::{pm, relative_time, table};
+use crate::pm;
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// List messages of agents, questions of runs and decisions of requests, and answer them.
 #[derive(Debug, Subcommand)]

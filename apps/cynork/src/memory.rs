@@ -12,11 +12,11 @@ use cynode_wire::project_memory::{
 use serde_json::json;
 
 use crate::profile_args::ProfileArgs;
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Read and edit what a project remembers across tasks.
 #[derive(Debug, Subcommand)]

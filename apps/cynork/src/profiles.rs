@@ -9,11 +9,11 @@ use serde_json::json;
 
 use crate::profile_args::ProjectArgs;
 use crate::task::input::{InputPurpose, read_text};
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Define what the agents of a project may use.
 #[derive(Debug, Subcommand)]

@@ -6,10 +6,10 @@ use cynode_wire::page::{Page, PageQuery};
 use cynode_wire::projects::{CreateProject, ProjectView, UpdateProject};
 
 use crate::task::repository_args::absolute_address;
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Group tasks into projects.
 #[derive(Debug, Subcommand)]

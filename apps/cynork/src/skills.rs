@@ -14,11 +14,12 @@ use cynode_wire::skills::{
 use serde_json::json;
 
 use crate::task::input::{self, InputPurpose};
-use crate::{groups, relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
+use cynode_cli_admin::groups;
 
 /// Manage skills: instructions for agents. `default` is part of every prompt.
 #[derive(Debug, Subcommand)]

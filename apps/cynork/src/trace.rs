@@ -8,10 +8,11 @@ use cynode_domain::status::RunStatus;
 use cynode_wire::page::Page;
 use cynode_wire::traces::{TraceListQuery, TraceQuery, TraceSummary};
 
-use crate::{relative_time, runs, table};
+use crate::runs;
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Show one request from its start to its end, with times and cost.
 #[derive(Debug, Subcommand)]

@@ -6,11 +6,11 @@ use cynode_domain::policy::AgentType;
 use cynode_wire::agents::{AgentTokenView, BindingView, IssueAgentToken};
 use serde_json::json;
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Manage the tokens that agents present to the MCP gateway.
 #[derive(Debug, Subcommand)]

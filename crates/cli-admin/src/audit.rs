@@ -12,11 +12,11 @@ use cynode_wire::audit::{
 use cynode_wire::changes::ChangeQuery;
 use cynode_wire::page::{MAX_LIMIT, PageQuery};
 
-use crate::{history, relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, relative_time, table};
 
 /// Read the audit log of tool calls, chats and access changes.
 #[derive(Debug, Subcommand)]

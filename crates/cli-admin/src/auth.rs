@@ -5,12 +5,12 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use clap::{Args, Subcommand};
 use cynode_wire::auth::{ChangePassword, Login, RefreshToken, UserView};
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
 use cynode_cli::resolved_settings::GatewayOrigin;
 use cynode_cli::session::stored_session;
+use cynode_cli::{relative_time, table};
 
 /// Longer input is not a password.
 const MAX_PASSWORD_BYTES: u64 = 4096;

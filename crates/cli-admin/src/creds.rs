@@ -15,12 +15,13 @@ use cynode_wire::credentials::{
 use serde_json::json;
 
 use self::expiry::ExpiryArg;
-use crate::{groups, history, relative_time, table};
+use crate::groups;
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, relative_time, table};
 
 const MAX_SECRET_BYTES: u64 = 16 * 1024;
 

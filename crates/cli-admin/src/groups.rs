@@ -5,11 +5,11 @@ use cynode_domain::ids::GroupId;
 use cynode_wire::groups::{CreateGroup, GroupView, MemberView};
 use serde_json::json;
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Manage groups of users. Preferences, credentials, rules and skills can belong to a group; if two groups of a
 /// user conflict, the newer group wins.

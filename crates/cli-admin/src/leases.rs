@@ -5,11 +5,11 @@ use cynode_domain::ids::CapabilityLeaseId;
 use cynode_wire::capability_leases::CapabilityLeaseView;
 use serde_json::json;
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// List and revoke capability leases, with which agents use tools of a worker node directly.
 #[derive(Debug, Subcommand)]

@@ -5,10 +5,10 @@ use cynode_domain::ids::TokenId;
 use cynode_domain::node_labels::NodeLabels;
 use cynode_wire::nodes::{CreateJoinToken, JoinTokenView, MachineLoad, NewJoinTokenView, NodeView};
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Manage worker nodes: list, drain and remove them, let new ones join, rotate their keys.
 #[derive(Debug, Subcommand)]

@@ -6,12 +6,12 @@ use cynode_wire::changes::ChangeQuery;
 use cynode_wire::providers::{ModelsView, ProviderTestView, ProviderView, PutProvider};
 use serde_json::json;
 
-use crate::{history, relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, relative_time, table};
 
 /// List models, and manage the providers that serve them.
 #[derive(Debug, Subcommand)]

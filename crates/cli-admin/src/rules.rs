@@ -13,12 +13,13 @@ use cynode_wire::rules::{CreateRule, RuleView};
 use cynode_wire::tools::{ExplainAccess, ExplainView, StageVerdict};
 use serde_json::json;
 
-use crate::{groups, history, table};
+use crate::groups;
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, table};
 
 /// Manage access rules. Default deny; any deny rule wins.
 #[derive(Debug, Subcommand)]

@@ -10,11 +10,11 @@ use cynode_runtime::env;
 use cynode_wire::servers::{InstallServer, ServerView, Transport, TransportView, UpdateServer};
 use serde_json::json;
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Install MCP servers; their tools are named `<server>.<tool>`.
 #[derive(Debug, Subcommand)]

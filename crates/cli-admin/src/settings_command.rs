@@ -6,12 +6,13 @@ use cynode_wire::page::{MAX_LIMIT, Page, PageQuery};
 use cynode_wire::settings::{SetSetting, SettingView};
 use serde_json::{Value, json};
 
-use crate::{history, known_keys, relative_time, table};
+use crate::known_keys;
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, relative_time, table};
 
 /// Manage settings of the installation.
 #[derive(Debug, Subcommand)]

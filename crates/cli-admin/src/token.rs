@@ -5,11 +5,11 @@ use cynode_domain::ids::TokenId;
 use cynode_wire::auth::{CreateToken, TokenView};
 use serde_json::json;
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Manage API tokens for scripts.
 #[derive(Debug, Subcommand)]

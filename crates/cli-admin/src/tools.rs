@@ -7,10 +7,10 @@ use cynode_wire::tools::{
 };
 use similar::{ChangeTag, TextDiff};
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Minimum length of a fingerprint prefix.
 const MIN_FINGERPRINT: usize = 8;

@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use cynode_wire::auth::{CreateUser, UpdateUser, UserView};
 
 use crate::auth;
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Manage users. Administrators only.
 #[derive(Debug, Subcommand)]

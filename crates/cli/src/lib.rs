@@ -12,6 +12,7 @@ pub mod global_args;
 pub mod history;
 pub mod out;
 pub mod progress;
+pub mod relative_time;
 pub mod resolved_settings;
 pub mod session;
 pub mod table;

@@ -6,8 +6,8 @@ use cynode_wire::agent_profiles::{
 };
 use serde_json::{Value, json};
 
-use crate::{relative_time, table};
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 pub(super) fn render_profiles(profiles: &[AgentProfileView], ctx: RenderContext) -> String {
     let rows = profiles.iter().map(|profile| {

@@ -4,10 +4,10 @@ use clap::Subcommand;
 use cynode_domain::ids::InferenceId;
 use cynode_wire::inferences::InferenceDetailView;
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Subcommands of `brain calls`.
 #[derive(Debug, Subcommand)]

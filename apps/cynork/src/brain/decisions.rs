@@ -4,11 +4,12 @@ use clap::Args;
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::page::{Page, PageQuery};
 
-use crate::{history, relative_time, table, task};
+use crate::task;
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, relative_time, table};
 
 /// Arguments of `brain decisions`.
 #[derive(Debug, Args)]

@@ -10,10 +10,10 @@ use super::slash_command::{self, ChatInput, HELP};
 use super::word_wrap::WordWrap;
 use super::{CliConversation, MANAGER};
 use crate::profile_args::DEFAULT_PROJECT;
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// The role of user messages.
 const USER: &str = "user";

@@ -5,8 +5,8 @@ use cynode_wire::knowledge::{
 };
 use cynode_wire::page::Page;
 
-use crate::{relative_time, table};
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Each passage with its score and citation, and its text below.
 pub(super) fn hits(found: &KnowledgeHits, _: RenderContext) -> String {

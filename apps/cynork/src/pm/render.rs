@@ -8,8 +8,8 @@ use cynode_domain::request::Decided;
 use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::requests::{AttemptView, PendingQuestion, RequestUnitView, RequestView};
 
-use crate::{relative_time, table};
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 pub(super) fn render_submitted(view: &RequestView, _: RenderContext) -> String {
     format!("submitted {0}\nfollow it with `cynork pm watch {0}`", view.name)

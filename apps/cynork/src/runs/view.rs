@@ -11,8 +11,8 @@ use cynode_wire::runs::{
 use serde_json::Value;
 
 use crate::task::checks;
-use crate::{relative_time, table};
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 pub(crate) fn runs(runs: &[RunView], ctx: RenderContext) -> String {
     let rows = runs.iter().map(|run| {

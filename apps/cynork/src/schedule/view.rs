@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use cynode_wire::page::Page;
 use cynode_wire::schedules::{ScheduleRunView, ScheduleView};
 
-use crate::{relative_time, table};
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// Maximum length of a summary in a table.
 const SUMMARY_CHARS: usize = 60;

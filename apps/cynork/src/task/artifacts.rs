@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use cynode_wire::artifacts::{ArtifactView, DeleteArtifacts, StorageView};
 use serde_json::json;
 
-use crate::{relative_time, table};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 /// List, download and delete the files of a task.
 #[derive(Debug, Subcommand)]

@@ -9,8 +9,8 @@ use cynode_wire::tasks::TaskView;
 use serde_json::Value;
 
 use super::checks;
-use crate::relative_time;
 use cynode_cli::out::CommandOutput;
+use cynode_cli::relative_time;
 use cynode_cli::table::truncate;
 
 const GREEN: u8 = 32;

@@ -6,8 +6,8 @@ use cynode_wire::jobs::JobView;
 use cynode_wire::tasks::{ResultView, TaskView, TransitionView};
 
 use super::checks;
-use crate::{relative_time, table};
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 pub(crate) fn render_tasks(tasks: &[TaskView], ctx: RenderContext) -> String {
     let rows = tasks.iter().map(|task| {

@@ -12,11 +12,11 @@ use super::logs::POLL;
 use super::narrate::{self, WAITING_FOR_ANSWER};
 use super::output::TaskOutputPrinter;
 use crate::follow::{EventFollower, FollowedEvent};
-use crate::relative_time;
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::progress::CommandProgress;
+use cynode_cli::relative_time;
 
 /// Wait for events while no job runs whose output could grow.
 const IDLE: Duration = Duration::from_mins(1);

@@ -2,8 +2,8 @@
 
 use cynode_wire::notifications::{ChannelView, CreatedChannel, DeliveryView, SmtpTls, SmtpView};
 
-use crate::{relative_time, table};
 use cynode_cli::out::RenderContext;
+use cynode_cli::{relative_time, table};
 
 pub(super) fn render_created(created: &CreatedChannel, ctx: RenderContext) -> String {
     let list = render_channels(std::slice::from_ref(&created.channel), ctx);

@@ -10,12 +10,14 @@ use cynode_wire::preferences::{
 };
 use serde_json::{Value, json};
 
-use crate::{groups, history, known_keys, project, relative_time, table, task};
+use crate::{project, task};
 use cynode_cli::context::CliContext;
 use cynode_cli::failure::CliFailure;
 use cynode_cli::global_args::Format;
 use cynode_cli::history::HistoryPageArgs;
 use cynode_cli::out::RenderContext;
+use cynode_cli::{history, relative_time, table};
+use cynode_cli_admin::{groups, known_keys};
 
 /// Preference key that selects the worker node of a task.
 const NODE_KEY: &str = "agents.project_manager.placement.node";

@@ -20,7 +20,7 @@ struct KnownKeyView {
 }
 
 /// Prints the keys of `key_kind`.
-pub(crate) fn show(key_kind: ConfigKeyKind, app: &CliContext) -> Result<(), CliFailure> {
+pub fn show(key_kind: ConfigKeyKind, app: &CliContext) -> Result<(), CliFailure> {
     let page = Page { items: known_keys(key_kind), next_cursor: None };
     app.out.show(&page, |page, ctx| render(&page.items, ctx))
 }

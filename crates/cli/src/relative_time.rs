@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// Formats how long ago `then` was, such as `12 s ago`, or how far ahead it is, such as `in 3 min`.
-pub(crate) fn format_relative(now: DateTime<Utc>, then: DateTime<Utc>) -> String {
+pub fn format_relative(now: DateTime<Utc>, then: DateTime<Utc>) -> String {
     let passed = now - then;
     match passed.num_seconds() {
         ..0 => format!("in {}", format_largest_unit(-passed)),
@@ -13,7 +13,7 @@ pub(crate) fn format_relative(now: DateTime<Utc>, then: DateTime<Utc>) -> String
 }
 
 /// Formats a duration, such as `38 ms`, `4.2 s` or `3 min 12 s`.
-pub(crate) fn format_duration(span: TimeDelta) -> String {
+pub fn format_duration(span: TimeDelta) -> String {
     let ms = span.num_milliseconds().max(0);
     match ms {
         0..1000 => format!("{ms} ms"),
