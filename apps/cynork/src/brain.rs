@@ -55,7 +55,7 @@ pub struct ModelCallListArgs {
     page: HistoryPageArgs,
 }
 
-pub async fn run(command: BrainCommand, app: &mut CliContext) -> Result<(), CliFailure> {
+pub(crate) async fn run(command: BrainCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     match command {
         BrainCommand::Calls(args) => list_calls(args, app).await,
         BrainCommand::Decisions(args) => decisions::run(args, app).await,

@@ -18,8 +18,9 @@ use cynode_wire::page::{MAX_LIMIT, PageQuery};
 use cynode_wire::schedules::ScheduleQuery;
 use cynode_wire::tasks::TaskQuery;
 
-use crate::cli::{Cli, GlobalArgs};
+use crate::cli::Cli;
 use cynode_cli::failure::CliFailure;
+use cynode_cli::global_args::GlobalArgs;
 use cynode_cli::out::CommandOutput;
 use cynode_cli::resolved_settings::CliSettings;
 use cynode_cli::session::ApiSession;

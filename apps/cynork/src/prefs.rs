@@ -123,7 +123,7 @@ impl PreferenceScopeArgs {
     }
 }
 
-pub async fn run(command: PrefsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
+pub(crate) async fn run(command: PrefsCommand, app: &mut CliContext) -> Result<(), CliFailure> {
     let entry = match command {
         PrefsCommand::List { known: true, .. } => {
             return known_keys::show(ConfigKeyKind::Preference, app);

@@ -76,7 +76,7 @@ impl HandoffError {
     }
 
     /// Whether an idempotent handoff can be retried.
-    pub(crate) fn is_retryable(&self) -> bool {
+    pub fn is_retryable(&self) -> bool {
         self.is_unstarted() || matches!(self, Self::ConnectionLost(_))
     }
 }
