@@ -1,25 +1,26 @@
-// The console: who is signed in, which page is shown. A page is a module with a title and
-// `render`, which is given the user, the rest of its address (`path`, `query`), a signal that is
+// The console: who is signed in, which page is shown. A page is a module, loaded when it is first opened, whose
+// `render` is given the user, the rest of its address (`path`, `query`), a signal that is
 // aborted when the page is left, and `reload`, which shows the page anew. The fragment is the address: `#/requests/ID/board?…`.
 
 import { get, signOut } from "./api.js";
 import { el, fill } from "./dom.js";
+import { drawPages } from "./nav.js";
 import { complain, reasons } from "./notices.js";
 import { current } from "./session.js";
-import * as admin from "./admin.js";
-import * as audit from "./audit.js";
-import * as home from "./home.js";
-import { drawPages } from "./nav.js";
-import * as projects from "./projects.js";
-import * as requests from "./requests.js";
-import * as servers from "./servers.js";
 import * as signin from "./signin.js";
-import * as skills from "./skills.js";
-import * as tasks from "./tasks.js";
-import * as tools from "./tools.js";
-import * as traces from "./traces.js";
 
-const PAGES = { home, requests, tasks, projects, traces, skills, tools, servers, admin, audit };
+const PAGES = {
+  home: { title: "Home", load: () => import("./home.js") },
+  requests: { title: "Requests", load: () => import("./requests.js") },
+  tasks: { title: "Tasks", load: () => import("./tasks.js") },
+  projects: { title: "Projects", load: () => import("./projects.js") },
+  traces: { title: "Traces", load: () => import("./traces.js") },
+  skills: { title: "Skills", load: () => import("./skills.js") },
+  tools: { title: "Tools", load: () => import("./tools.js") },
+  servers: { title: "Servers", load: () => import("./servers.js") },
+  admin: { title: "Administration", load: () => import("./admin.js") },
+  audit: { title: "Audit", load: () => import("./audit.js") },
+};
 
 const bar = document.getElementById("bar");
 const main = document.getElementById("main");
@@ -54,11 +55,12 @@ async function show({ focus }) {
   main.setAttribute("aria-busy", "true");
   if (!main.childElementCount) fill(main, el("p", { class: "page-message" }, "Loading…"));
   try {
-    me ??= await get("/v1/users/me");
+    const [module, user] = await Promise.all([loadPage(name), me ?? get("/v1/users/me")]);
     if (ticket !== asked) return;
+    me = user;
     drawBar(name);
     document.title = `${PAGES[name].title} · CyNode`;
-    const page = await PAGES[name].render({ me, path, query, signal, reload: () => show({ focus: true }) });
+    const page = await module.render({ me, path, query, signal, reload: () => show({ focus: true }) });
     if (ticket !== asked) return;
     fill(main, page);
     main.removeAttribute("aria-busy");
@@ -73,6 +75,15 @@ async function show({ focus }) {
       ? el("p", {}, "It does not exist, or you may not see it. ", el("a", { href: `#/${name}` }, `Back to ${PAGES[name].title}`))
       : null;
     fill(main, el("section", { class: "page-message", role: "alert" }, ...reasons(error), missing, again));
+  }
+}
+
+/** The module of a page. A browser may remember that a module was missing: then only a new visit loads it. */
+async function loadPage(name) {
+  try {
+    return await PAGES[name].load();
+  } catch {
+    throw new Error("This page cannot be loaded. Is CyNode running? Reload the console when it is.");
   }
 }
 

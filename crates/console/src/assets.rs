@@ -133,9 +133,9 @@ mod tests {
 
     use super::*;
 
-    /// References of a file: sources and styles of the page, imports of a script.
+    /// References of a file: sources and styles of the page, imports of a script, also those when a page is opened.
     fn references(asset: &ConsoleAsset) -> Vec<String> {
-        let pattern = Regex::new(r##"(?:src|href)="(/[^"#]+)"|from "([^"]+)""##).unwrap();
+        let pattern = Regex::new(r##"(?:src|href)="(/[^"#]+)"|(?:from |import\()"([^"]+)""##).unwrap();
         let found = pattern.captures_iter(asset.content);
         let texts = found.filter_map(|hit| hit.get(1).or(hit.get(2)));
         texts.map(|text| text.as_str().replacen("./", "/console/", 1)).collect()
