@@ -135,7 +135,8 @@ mod tests {
 
     /// References of a file: sources and styles of the page, imports of a script, also those when a page is opened.
     fn references(asset: &ConsoleAsset) -> Vec<String> {
-        let pattern = Regex::new(r##"(?:src|href)="(/[^"#]+)"|(?:from |import\()"([^"]+)""##).unwrap();
+        let pattern =
+            Regex::new(r##"(?:src|href)="(/[^"#]+)"|(?:from |import\()"([^"]+)""##).unwrap();
         let found = pattern.captures_iter(asset.content);
         let texts = found.filter_map(|hit| hit.get(1).or(hit.get(2)));
         texts.map(|text| text.as_str().replacen("./", "/console/", 1)).collect()
@@ -149,6 +150,27 @@ mod tests {
         assert!(referred.is_subset(&served), "{referred:?} in {served:?}");
         referred.insert("/console/".to_owned());
         assert_eq!(served, referred, "files that nothing refers to are served");
+    }
+
+    #[test]
+    fn the_page_preloads_the_modules_of_home() {
+        let import = Regex::new(r#"from "\./([^"]+)""#).unwrap();
+        let preload = Regex::new(r#"rel="modulepreload" href="([^"]+)""#).unwrap();
+        let content = |path: &str| ASSETS.iter().find(|asset| asset.path == path).unwrap().content;
+        let (mut needed, mut open) = (BTreeSet::new(), vec!["/console/home.js".to_owned()]);
+        open.extend(
+            import
+                .captures_iter(content("/console/app.js"))
+                .map(|hit| format!("/console/{}", &hit[1])),
+        );
+        while let Some(path) = open.pop() {
+            let imports = import.captures_iter(content(&path));
+            open.extend(imports.map(|hit| format!("/console/{}", &hit[1])));
+            needed.insert(path);
+        }
+
+        let links = preload.captures_iter(content("/console/"));
+        assert_eq!(links.map(|hit| hit[1].to_owned()).collect::<BTreeSet<_>>(), needed);
     }
 
     #[test]
