@@ -164,9 +164,10 @@ mod tests {
                 .map(|hit| format!("/console/{}", &hit[1])),
         );
         while let Some(path) = open.pop() {
-            let imports = import.captures_iter(content(&path));
-            open.extend(imports.map(|hit| format!("/console/{}", &hit[1])));
-            needed.insert(path);
+            if needed.insert(path.clone()) {
+                let imports = import.captures_iter(content(&path));
+                open.extend(imports.map(|hit| format!("/console/{}", &hit[1])));
+            }
         }
 
         let links = preload.captures_iter(content("/console/"));
