@@ -117,6 +117,7 @@ impl AccessRules {
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    tx.policy_lock().await?;
                     // A rule for a missing group would never match, yet look effective.
                     if let RuleSubject::Group(group) = row.rule.subject
                         && tx.group_get(group).await?.is_none()
@@ -160,6 +161,7 @@ impl AccessRules {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
+                    tx.policy_lock().await?;
                     let rule = tx.rule_get(id).await?.ok_or(RuleError::NotFound)?;
                     tx.rule_delete(id).await?;
                     record_change(tx, &by, "rule.remove", &rule, now).await

@@ -255,6 +255,7 @@ impl InstalledServers {
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    tx.policy_lock().await?;
                     let server = body(tx).await?;
                     tx.policy_bump_revision().await?;
                     let change = AccessChange {

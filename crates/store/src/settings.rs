@@ -110,6 +110,12 @@ impl Tx {
         row.map_or(Ok(0), |row| row.get("revision"))
     }
 
+    /// Lets no other transaction change the access policy until this one ends. Called before what is changed is read:
+    /// a row that was read earlier may be out of date, and is written as a whole.
+    pub async fn policy_lock(&mut self) -> Result<(), Error> {
+        self.row("SELECT revision FROM policy_revision /*pg FOR UPDATE */", &[]).await.map(drop)
+    }
+
     /// Increments the revision of the access policy.
     pub async fn policy_bump_revision(&mut self) -> Result<(), Error> {
         let sql = "UPDATE policy_revision SET revision = revision + 1";

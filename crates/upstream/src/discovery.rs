@@ -75,7 +75,15 @@ impl UpstreamPool {
         self.tasks.spawn("upstream-watch", async move {
             let mut failures = 0;
             while !stopped.is_cancelled() {
-                let Ok(connections) = pool.connections_of(id).await else { break };
+                // The server was disabled, and may be enabled again before the pool ends this watch.
+                let Ok(connections) = pool.connections_of(id).await else {
+                    failures += 1;
+                    tokio::select! {
+                        () = stopped.cancelled() => {}
+                        () = tokio::time::sleep(refresh_delay(&pool.options, failures)) => {}
+                    }
+                    continue;
+                };
                 let result = connections.refresh_listing().await;
                 pool.report_listing(&connections, &result).await;
                 failures = if result.is_ok() { 0 } else { failures + 1 };

@@ -19,6 +19,7 @@ on_each_engine! {
     only_administrators_turn_tools_on_and_off,
     a_tool_that_changed_after_its_installation_waits_for_approval,
     a_tool_that_changed_again_after_it_was_read_is_not_approved,
+    a_refresh_of_a_server_undoes_no_change_that_was_made_meanwhile,
     a_tool_that_its_server_adds_later_waits_for_approval,
     an_owner_disables_tools_but_does_not_enable_what_an_administrator_disabled,
     a_tool_cannot_change_by_going_away_and_coming_back,
@@ -109,6 +110,38 @@ async fn a_tool_that_changed_again_after_it_was_read_is_not_approved() {
 
     assert!(matches!(refused, Err(ToolError::Changed)));
     assert!(!world.tool("files.read").await.unwrap().is_approved());
+}
+
+/// The owner switches the server and its tool while its list is read again, and its health recorded.
+async fn a_refresh_of_a_server_undoes_no_change_that_was_made_meanwhile() {
+    let world = World::new().await;
+    let server = world.servers.install(&world.bob, stdio("files")).await.unwrap().id;
+    world.registry.observe_server_tools(server, vec![observed("read", "0")]).await.unwrap();
+
+    for round in 1..=60 {
+        let enabled = Some(round % 2 == 0);
+        let (server_body, tool_body) = (
+            UpdateServer { enabled, ..UpdateServer::default() },
+            UpdateTool { enabled, scope: None },
+        );
+        let listed = vec![observed("read", &round.to_string())];
+        let (named, fault) = ("files".into(), Some(round.to_string()));
+        let (switched, switched_tool, read, recorded) = tokio::join!(
+            world.servers.update(&world.bob, &named, server_body),
+            world.registry.update(&world.bob, "files.read", tool_body),
+            world.registry.observe_server_tools(server, listed),
+            world.registry.set_server_error(server, fault),
+        );
+        (read.unwrap(), recorded.unwrap());
+
+        let (server, tool) = (switched.unwrap(), switched_tool.unwrap());
+        assert_eq!((Some(server.enabled), Some(tool.tool.enabled)), (enabled, enabled));
+        let known = world.servers.get(&world.bob, &named).await.unwrap();
+        let tool = world.tool("files.read").await.unwrap();
+        let switches = (Some(known.enabled), Some(tool.is_enabled()));
+        assert_eq!(switches, (enabled, enabled), "round {round}");
+        assert!(!tool.is_approved(), "round {round}");
+    }
 }
 
 async fn a_tool_that_its_server_adds_later_waits_for_approval() {

@@ -63,6 +63,7 @@ impl InstalledServers {
             self.store
                 .write(move |tx| {
                     Box::pin(async move {
+                        tx.policy_lock().await?;
                         let found = tx.server_get(server.id).await?;
                         // Unless it was changed meanwhile, which sealed it.
                         if let Some(found) = found.filter(|found| found.transport == plain) {

@@ -111,6 +111,7 @@ impl ToolRegistry {
             .store
             .write(move |tx| {
                 Box::pin(async move {
+                    tx.policy_lock().await?;
                     let (mut tool, servers) = find_tool(tx, &caller, &name).await?;
                     let server = tool.server.and_then(|id| servers.get(&id));
                     let owner = server.filter(|server| !server.is_system).map(|s| s.owner);

@@ -29,6 +29,7 @@ impl ToolRegistry {
             .write(move |tx| {
                 Box::pin(async move {
                     tx.startup_lock().await?;
+                    tx.policy_lock().await?;
                     let seeded = seed_rules(tx, now).await?;
                     let synced = sync_builtin_rows(tx, tools, now).await?;
                     if seeded || synced {
@@ -74,8 +75,9 @@ impl ToolRegistry {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let found = find_server(tx, server).await?;
-                    if found.last_error != error {
+                    if find_server(tx, server).await?.last_error != error {
+                        tx.policy_lock().await?;
+                        let found = find_server(tx, server).await?;
                         tx.server_update(&McpServer { last_error: error, ..found }).await?;
                     }
                     Ok(())
@@ -150,6 +152,7 @@ async fn persist_observed_tools(
     tools: Vec<ObservedTool>,
     now: DateTime<Utc>,
 ) -> Result<bool, ToolError> {
+    tx.policy_lock().await?;
     let server = find_server(tx, server).await?;
     let known = tx.tool_list().await?.into_iter().filter(|tool| tool.server == Some(server.id));
     let mut known: HashMap<String, StoredTool> =
