@@ -19,7 +19,7 @@ const RETIRED_FUNCTIONS: &[&str] =
 const COMMON_TYPES: &[&str] =
     &["Cli", "Command", "Err", "Error", "Output", "Input", "Item", "Future"];
 /// Comments here are descriptions of the API, which every field has.
-const API_DESCRIPTIONS: &str = "crates/wire/";
+const API_DESCRIPTIONS: [&str; 2] = ["crates/wire/", "crates/llm-wire/"];
 /// A search for a type's name finds at most this many crates.
 const MAX_CRATES: usize = 2;
 
