@@ -95,7 +95,6 @@ impl CommandOutput {
     }
 
     /// Writes to standard output unchanged.
-    #[expect(clippy::unused_self, reason = "all output goes through one value")]
     pub fn data(self, text: impl AsRef<[u8]>) -> Result<(), CliFailure> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_ref())?;
@@ -121,7 +120,6 @@ impl CommandOutput {
     }
 
     /// Writes to standard error unchanged; errors are ignored.
-    #[expect(clippy::unused_self, reason = "all output goes through one value")]
     pub fn tell(self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
@@ -135,7 +133,6 @@ impl CommandOutput {
     }
 
     /// What a renderer needs to know about the terminal.
-    #[expect(clippy::unused_self, reason = "all output goes through one value")]
     pub fn render_context(self) -> RenderContext {
         let width = if io::stdout().is_terminal() {
             terminal_size::terminal_size().map(|(width, _)| width.0)
