@@ -227,7 +227,9 @@ impl RequestDriver {
         let claim = claimed.claim;
         for _ in 0..MAX_ACTIONS {
             let snapshot = self.load(claim).await?;
-            if snapshot.request.question.is_some() || snapshot.task.status.is_terminal() {
+            let task = &snapshot.task;
+            let is_held = snapshot.request.question.is_some() || task.paused_at.is_some();
+            if is_held || task.status.is_terminal() {
                 return Ok(None);
             }
             let action = next_action(&snapshot);

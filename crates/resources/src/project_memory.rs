@@ -263,8 +263,11 @@ impl ProjectMemory {
                         let fault = format!("an agent cannot delete an entry of a {author}");
                         return Err(ProjectMemoryError::Forbidden(fault));
                     }
-                    tx.memory_delete(profile.id, id).await?;
-                    Ok(())
+                    if tx.memory_delete(profile.id, id, found.revision).await? {
+                        Ok(())
+                    } else {
+                        Err(changed())
+                    }
                 })
             })
             .await

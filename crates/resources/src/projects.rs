@@ -199,7 +199,11 @@ impl Projects {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    let mut project = find(tx, &caller, &project).await?;
+                    let found = find(tx, &caller, &project).await?.id;
+                    // Read again under the lock: the row is written as a whole.
+                    let locked = tx.project_lock(found).await?;
+                    let mut project =
+                        locked.ok_or_else(|| ProjectError::NotFound(project.excerpt()))?;
                     let display_name = request.display_name.redact_secrets();
                     project.display_name = display_name.unwrap_or(project.display_name);
                     let description = request.description.redact_secrets();

@@ -218,17 +218,19 @@ impl Tx {
         rows.iter().map(|row| row.id("task_id")).collect()
     }
 
-    /// Starts a queued job that was dispatched to this process of its node, under a lease.
+    /// Starts a queued job of a node in this process of the node, under a lease; returns false if it is not queued there
+    /// any more.
     pub async fn job_start(
         &mut self,
         id: JobId,
+        node: NodeId,
         process: IncarnationId,
         lease_ms: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let sql = "UPDATE jobs SET status = 'running', started_at = cynode_now(),
                    lease_expires_at = cynode_after($2), incarnation_id = $3
-                   WHERE id = $1 AND status = 'queued'";
-        self.execute(sql, params![id, lease_ms, process]).await.map(drop)
+                   WHERE id = $1 AND node_id = $4 AND status = 'queued' AND NOT closed";
+        Ok(self.execute(sql, params![id, lease_ms, process, node]).await? == 1)
     }
 
     /// Extends the lease of a job held by this process of a node; returns false if it holds no such open job.

@@ -116,14 +116,15 @@ impl Tx {
         Ok(self.execute(sql, params).await? == 1)
     }
 
-    /// Deletes an entry; returns false if it does not exist.
+    /// Deletes an entry of this revision; returns false if it does not exist, or was changed.
     pub async fn memory_delete(
         &mut self,
         profile: ProfileId,
         id: MemoryEntryId,
+        revision: u32,
     ) -> Result<bool, Error> {
-        let sql = "DELETE FROM project_memory WHERE profile_id = $1 AND id = $2";
-        Ok(self.execute(sql, params![profile, id]).await? == 1)
+        let sql = "DELETE FROM project_memory WHERE profile_id = $1 AND id = $2 AND revision = $3";
+        Ok(self.execute(sql, params![profile, id, revision]).await? == 1)
     }
 }
 

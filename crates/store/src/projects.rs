@@ -68,6 +68,12 @@ impl Tx {
         self.one(&tables::PROJECTS, sql, params![id], project).await
     }
 
+    /// Returns the project, locked until the transaction ends.
+    pub async fn project_lock(&mut self, id: ProjectId) -> Result<Option<Project>, Error> {
+        let sql = "SELECT * FROM projects WHERE id = $1 /*pg FOR NO KEY UPDATE */";
+        self.one(&tables::PROJECTS, sql, params![id], project).await
+    }
+
     pub async fn project_by_slug(&mut self, slug: &str) -> Result<Option<Project>, Error> {
         let sql = "SELECT * FROM projects WHERE slug = $1";
         self.one(&tables::PROJECTS, sql, params![slug], project).await

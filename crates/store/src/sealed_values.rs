@@ -19,6 +19,19 @@ impl Tx {
         self.execute(sql, params![&value.name, &value.key, &*value.sealed]).await.map(drop)
     }
 
+    /// Replaces a value, unless it was changed or deleted since it was read.
+    pub async fn sealed_value_replace(
+        &mut self,
+        old: &SealedValue,
+        key: &str,
+        sealed: &[u8],
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE sealed_values SET key_id = $2, sealed = $3
+                   WHERE name = $1 AND key_id = $4 AND sealed = $5";
+        let params = params![&old.name, key, sealed, &old.key, &*old.sealed];
+        Ok(self.execute(sql, params).await? == 1)
+    }
+
     pub async fn sealed_value_get(&mut self, name: &str) -> Result<Option<SealedValue>, Error> {
         let row = self.row("SELECT * FROM sealed_values WHERE name = $1", params![name]).await?;
         row.as_ref().map(value).transpose()

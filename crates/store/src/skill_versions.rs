@@ -97,6 +97,13 @@ impl Tx {
         row.as_ref().map(skill_scan).transpose()
     }
 
+    /// Returns the verdict about a skill, locked until the transaction ends.
+    pub async fn skill_scan_lock(&mut self, skill: SkillId) -> Result<Option<SkillScan>, Error> {
+        let sql = "SELECT * FROM skill_scans WHERE skill_id = $1 /*pg FOR UPDATE */";
+        let row = self.row(sql, params![skill]).await?;
+        row.as_ref().map(skill_scan).transpose()
+    }
+
     /// Replaces the verdict about a skill.
     pub async fn skill_scan_put(&mut self, scan: &SkillScan) -> Result<(), Error> {
         let sql = "INSERT INTO skill_scans (skill_id, content_sha256, rules, findings, released,

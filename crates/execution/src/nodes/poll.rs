@@ -145,9 +145,10 @@ async fn poll_once(
                     continue;
                 }
             };
-            free -= 1;
-            news.assignments
-                .push(assign_to_process(tx, &job, payload, node.incarnation, lease_ms).await?);
+            if let Some(assignment) = assign_to_process(tx, &job, payload, node, lease_ms).await? {
+                free -= 1;
+                news.assignments.push(assignment);
+            }
         }
     }
     if is_revoked {
@@ -214,15 +215,19 @@ fn empty_result(ending: &Ending) -> JobResult {
     JobResult { ending: ending.clone(), stdout, stderr, truncated: Truncated::default() }
 }
 
+/// The assignment of a job, which is started if it was queued; `None` if it was canceled or moved meanwhile.
 async fn assign_to_process(
     tx: &mut Tx,
     job: &Job,
     payload: JobPayload,
-    process: IncarnationId,
+    node: &NodeCaller,
     lease_ms: u32,
-) -> Result<Assignment, NodeError> {
+) -> Result<Option<Assignment>, NodeError> {
+    let process = node.incarnation;
     if job.status == JobStatus::Queued {
-        tx.job_start(job.spec.id, process, lease_ms).await?;
+        if !tx.job_start(job.spec.id, node.node, process, lease_ms).await? {
+            return Ok(None);
+        }
         if let Some(TaskScope { created_by: owner, project, .. }) =
             tx.task_scope(job.spec.task).await?
         {
@@ -233,7 +238,7 @@ async fn assign_to_process(
             tx.event_append(&NewEvent { run, job, ..started }).await?;
         }
     }
-    Ok(Assignment {
+    Ok(Some(Assignment {
         job_id: job.spec.id,
         task_id: job.spec.task,
         run_id: job.spec.run,
@@ -248,7 +253,7 @@ async fn assign_to_process(
         trace: payload.trace,
         incarnation: Some(process),
         needs_workspace: needs_workspace(tx, job).await?,
-    })
+    }))
 }
 
 /// Whether a job needs the files of an earlier job. A later step does, and so does every job that follows

@@ -139,7 +139,9 @@ pub(super) async fn close_task(
 /// Cancels queued jobs and asks the nodes to stop running ones. Returns whether agent tokens were revoked.
 async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<bool, TaskError> {
     let mut is_revoked = false;
-    for job in tx.job_list_open(task.spec.id).await? {
+    for open in tx.job_list_open(task.spec.id).await? {
+        // Its node may have started it, or reported its end, since it was listed.
+        let Some(job) = tx.job_lock(open.spec.id).await? else { continue };
         match job.status {
             JobStatus::Queued => {
                 let canceled = JobStatus::Canceled;

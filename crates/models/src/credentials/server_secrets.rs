@@ -57,6 +57,7 @@ pub(super) async fn reseal_servers(
     tx: &mut Tx,
     keys: &CredentialKeySet,
 ) -> Result<(), CredentialError> {
+    tx.policy_lock().await?;
     for mut server in tx.server_list().await? {
         let sealed = reseal(&mut server, &KeySetSealer(keys), |context, secret| {
             seal_with(keys, context, secret)
@@ -81,14 +82,18 @@ pub(super) async fn reseal_values(
     tx: &mut Tx,
     keys: &CredentialKeySet,
 ) -> Result<(), CredentialError> {
-    for SealedValue { name, key, sealed } in tx.sealed_value_list().await? {
-        let (context, sealer) = (sealing_context(&name), KeySetSealer(keys));
-        let opened = sealer.open(&context, &SealedText { key, bytes: sealed });
+    for value in tx.sealed_value_list().await? {
+        let (context, sealer) = (sealing_context(&value.name), KeySetSealer(keys));
+        let sealed = SealedText { key: value.key.clone(), bytes: value.sealed.clone() };
+        let opened = sealer.open(&context, &sealed);
         match opened.and_then(|secret| seal_with(keys, &context, &secret)) {
+            // A value that a person replaced meanwhile keeps its key, which is kept too.
             Ok(SealedText { key, bytes }) => {
-                tx.sealed_value_put(&SealedValue { name, key, sealed: bytes }).await?;
+                tx.sealed_value_replace(&value, &key, &bytes).await?;
             }
-            Err(error) => tracing::warn!(name, %error, "a sealed value was not encrypted again"),
+            Err(error) => {
+                tracing::warn!(name = value.name, %error, "a sealed value was not encrypted again");
+            }
         }
     }
     Ok(())

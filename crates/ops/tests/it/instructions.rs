@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use chrono::DateTime;
 use cynode_domain::agent::MessageKind;
-use cynode_domain::ids::{IncarnationId, JobId, MessageId};
+use cynode_domain::ids::{IncarnationId, JobId, MessageId, NodeId};
 use cynode_domain::job::Ending;
 use cynode_domain::policy::Principal;
+use cynode_domain::status::NodeStatus;
 use cynode_ops::MessageError;
 use cynode_resources::StoreError;
 use cynode_resources::agents::{AgentIdentity, JobAgent};
-use cynode_store::{Job, ListedProfiles};
+use cynode_store::{Job, ListedProfiles, Node};
 use cynode_wire::apmas::{MessageQuery, ReportToPm};
 use cynode_wire::work::{CreatePlan, SubmitWork};
 use serde_json::json;
@@ -30,6 +32,25 @@ on_each_engine! {
     an_agent_acts_on_the_unit_of_its_token_only,
 }
 
+fn new_node(slug: &str) -> Node {
+    Node {
+        id: NodeId::generate(),
+        slug: slug.to_owned(),
+        status: NodeStatus::Active,
+        token_hash: slug.as_bytes().to_vec(),
+        public_key: None,
+        is_key_revoked: false,
+        capabilities: json!({}),
+        sandbox_supported: true,
+        max_concurrency: 1,
+        machine_load: None,
+        open_jobs: 0,
+        incarnation: None,
+        last_seen_at: None,
+        created_at: DateTime::UNIX_EPOCH,
+    }
+}
+
 impl Team {
     async fn replied(&self, agent: &AgentIdentity) -> Vec<MessageId> {
         let delivered = self.messages.deliver_with_reply(agent).await.unwrap();
@@ -41,13 +62,20 @@ impl Team {
     pub(crate) async fn at_work(&self, attempt: u32, role: &str) -> AgentIdentity {
         let agent = self.in_job(attempt).await;
         let id = agent.job.unwrap();
-        let process = IncarnationId::generate();
-        self.world
+        let (node, process) = (new_node(&id.to_string()), IncarnationId::generate());
+        let started = self
+            .world
             .store
-            .write(move |tx| Box::pin(async move { tx.job_start(id, process, 60_000).await }))
+            .write(move |tx| {
+                Box::pin(async move {
+                    let node = tx.node_register(&node).await?;
+                    tx.job_assign(id, node).await?;
+                    tx.job_start(id, node, process, 60_000).await
+                })
+            })
             .await
-            .map_err(|fault: StoreError| fault)
-            .unwrap();
+            .map_err(|fault: StoreError| fault);
+        assert!(started.unwrap());
         self.heartbeat(&agent, role).await;
         agent
     }

@@ -25,6 +25,8 @@ impl Groups {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
+                    // No rule is added for it meanwhile.
+                    tx.policy_lock().await?;
                     let group = find_group(tx, &caller, &name_or_id).await?;
                     let preferences = delete_preferences(tx, group.id, caller.user, now).await?;
                     let credentials = delete_credentials(tx, group.id).await?;

@@ -174,7 +174,8 @@ impl Skills {
                         let due = tx.skill_list_unscanned(&rules, after, BATCH).await?;
                         let mut found = 0;
                         for skill in &due {
-                            let stored = tx.skill_scan_get(skill.id).await?;
+                            // An administrator may release it at this moment.
+                            let stored = tx.skill_scan_lock(skill.id).await?;
                             let findings = if skill.content == SYSTEM_TEXT {
                                 // The text of the release is part of this program.
                                 vec![]

@@ -155,7 +155,7 @@ impl World {
         let job = self.job(run, step_index).await;
         write_tx!(self.store, tx => {
             tx.job_assign(job, node).await?;
-            tx.job_start(job, process_of(node), lease_ms).await
+            tx.job_start(job, node, process_of(node), lease_ms).await
         });
         job
     }

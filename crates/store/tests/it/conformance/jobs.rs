@@ -107,8 +107,12 @@ pub(crate) async fn only_a_queued_job_is_assigned_or_started(store: Store) {
 
     write_tx!(world.store, tx => tx.job_assign(job, thief).await);
     let process = process_of(thief);
-    write_tx!(world.store, tx => tx.job_start(job, process, MINUTE).await);
+    assert!(!write_tx!(world.store, tx => tx.job_start(job, thief, process, MINUTE).await));
     assert_eq!(world.job_now(job).await, started);
+    let queued = world.job(&run, 1).await;
+    write_tx!(world.store, tx => tx.job_assign(queued, node).await);
+    assert!(!write_tx!(world.store, tx => tx.job_start(queued, thief, process, MINUTE).await));
+    assert_eq!(world.job_now(queued).await.status, JobStatus::Queued);
 }
 
 pub(crate) async fn jobs_of_a_silent_node_are_taken_back_unless_they_run(store: Store) {
@@ -259,7 +263,7 @@ pub(crate) async fn a_closed_job_never_changes_again(store: Store) {
         }
         write_tx!(world.store, tx => {
             tx.job_assign(job, node).await?;
-            tx.job_start(job, process_of(node), MINUTE).await?;
+            assert!(!tx.job_start(job, node, process_of(node), MINUTE).await?);
             tx.job_request_cancel(job).await
         });
         assert_eq!(world.job_now(job).await, closed);

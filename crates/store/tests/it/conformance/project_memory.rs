@@ -68,9 +68,10 @@ pub(crate) async fn an_entry_reads_back_in_its_own_profile_only(store: Store) {
     assert_eq!(read_tx!(world.store, tx => tx.memory_get(two, id).await), None);
     assert_eq!(all(&world, two).await, []);
     assert_eq!(read_tx!(world.store, tx => tx.memory_count(two).await), 0);
-    assert!(!write_tx!(world.store, tx => tx.memory_delete(two, id).await));
+    assert!(!write_tx!(world.store, tx => tx.memory_delete(two, id, 1).await));
     assert_eq!(all(&world, one).await, [fact]);
-    assert!(write_tx!(world.store, tx => tx.memory_delete(one, id).await));
+    assert!(!write_tx!(world.store, tx => tx.memory_delete(one, id, 2).await), "changed");
+    assert!(write_tx!(world.store, tx => tx.memory_delete(one, id, 1).await));
     assert_eq!(read_tx!(world.store, tx => tx.memory_count(one).await), 0);
 }
 
