@@ -23,6 +23,7 @@ mod placement;
 mod planning;
 mod preferences;
 mod profiles;
+mod projects;
 mod questions;
 mod registry;
 mod replanning;

@@ -12,6 +12,7 @@ use cynode_client::NodeKey;
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, TaskId};
 use cynode_domain::job::Action;
 use cynode_domain::plan::Step;
+use cynode_domain::status::JobStatus;
 use cynode_execution::{JobPlacer, JoinCredential, NodeService, TaskService, WorkflowService};
 use cynode_execution::{
     handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
@@ -41,6 +42,7 @@ on_each_engine! {
     nobody_is_asked_where_there_is_nothing_to_choose,
     without_a_project_manager_work_is_placed_by_rule_at_once,
     a_task_for_an_unknown_node_is_refused_with_those_there_are,
+    a_job_of_a_task_that_is_canceled_meanwhile_is_handed_out_only_if_it_runs,
 }
 
 /// Returns a scripted choice, or none.
@@ -227,6 +229,33 @@ impl PlacementFixture {
 
     async fn query(&self, sql: &str) -> Vec<Vec<String>> {
         query(&self.world.database.url, sql).await
+    }
+}
+
+async fn a_job_of_a_task_that_is_canceled_meanwhile_is_handed_out_only_if_it_runs() {
+    let fixture = PlacementFixture::new(&["a"], None).await;
+    let node = fixture.join("a").await;
+
+    for round in 0..40 {
+        let task = fixture.task(json!({})).await;
+        let lease = fixture.hold(task).await;
+        let job = fixture.step(lease, 0).await;
+        fixture.place(job).await;
+        let named = task.into();
+        let (canceled, polled) =
+            tokio::join!(fixture.tasks.cancel(&fixture.world.bob, &named), fixture.poll(&node));
+        canceled.unwrap();
+
+        let is_handed_out = polled.assignments.iter().any(|assigned| assigned.job_id == job);
+        let row = fixture.job(job).await;
+        if is_handed_out {
+            assert_eq!(row.status, JobStatus::Running, "round {round}");
+            assert!(row.cancel_requested, "round {round}");
+        } else {
+            assert_eq!(row.status, JobStatus::Canceled, "round {round}");
+        }
+        // The assignment was lost: the node reports nothing about it, and the job is closed.
+        fixture.poll(&node).await;
     }
 }
 
