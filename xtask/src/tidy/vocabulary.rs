@@ -71,7 +71,7 @@ pub fn check(path: &str, text: &str, findings: &mut TidyFindings) {
         }
         let line = line.trim_start();
         if let (Some((line_number, words)), Some(name)) = (comment, field(line))
-            && !path.starts_with(API_DESCRIPTIONS)
+            && !API_DESCRIPTIONS.iter().any(|folder| path.starts_with(folder))
             && repeats(words, name)
         {
             findings.faults.push(Fault::in_line(

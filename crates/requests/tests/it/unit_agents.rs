@@ -29,7 +29,7 @@ use cynode_wire::work::SubmitWork;
 use cynode_wire::workflow::{DispatchStep, StartRun};
 use serde_json::{Value, json};
 
-use crate::world::{ChildEnd, RequestFixture, patch, review};
+use crate::world::{ChildEnd, RequestFixture, patch};
 
 /// The process of the node that runs the agents.
 const PROCESS: &str = "00000000-0000-7000-8000-000000000001";
