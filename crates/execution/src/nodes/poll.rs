@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cynode_domain::ids::IncarnationId;
 use cynode_domain::job::{Ending, Limits};
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{Job, NewEvent, Node, TaskScope, Tx};
