@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use cynode_resources::sealed_values::sealing_context;
 use cynode_resources::servers::{SealedText, SealingError, SecretSealer, reseal};
-use cynode_store::{McpServer, SealedValue, ServerSecrets, Tx};
+use cynode_store::{McpServer, ServerSecrets, Tx};
 use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 
@@ -84,8 +84,8 @@ pub(super) async fn reseal_values(
 ) -> Result<(), CredentialError> {
     for value in tx.sealed_value_list().await? {
         let (context, sealer) = (sealing_context(&value.name), KeySetSealer(keys));
-        let sealed = SealedText { key: value.key.clone(), bytes: value.sealed.clone() };
-        let opened = sealer.open(&context, &sealed);
+        let known = SealedText { key: value.key.clone(), bytes: value.sealed.clone() };
+        let opened = sealer.open(&context, &known);
         match opened.and_then(|secret| seal_with(keys, &context, &secret)) {
             // A value that a person replaced meanwhile keeps its key, which is kept too.
             Ok(SealedText { key, bytes }) => {

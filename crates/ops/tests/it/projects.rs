@@ -30,7 +30,8 @@ async fn changes_of_a_project_at_the_same_time_all_hold() {
                 UpdateProject { description: described, ..<_>::default() }
             ),
         );
-        (switched.unwrap(), described.unwrap());
+        switched.unwrap();
+        described.unwrap();
 
         let known = projects.get(&world.bob, &named).await.unwrap();
         let expected = (is_active, format!("described {round}"));
