@@ -6,12 +6,13 @@ use reqwest::Method;
 
 use crate::harness::{HarnessResponse, OrchestratorHarness};
 
-/// References of a file: sources and styles of the page, imports of a script.
+/// References of a file: sources and styles of the page, imports of a script, also those when a page is opened.
 fn references(text: &str) -> Vec<String> {
     let quoted = |part: &str| part.split('"').next().unwrap_or_default().to_owned();
     let after = |mark: &'static str| text.split(mark).skip(1).map(quoted);
     let page = after("src=\"").chain(after("href=\"")).filter(|path| path.starts_with("/console/"));
-    page.chain(after(" from \"").map(|path| path.replacen("./", "/console/", 1))).collect()
+    let imports = after(" from \"").chain(after("import(\""));
+    page.chain(imports.map(|path| path.replacen("./", "/console/", 1))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
