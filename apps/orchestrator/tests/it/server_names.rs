@@ -1,6 +1,7 @@
 //! Servers of the same name: of two users, and of a user and the system.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
@@ -286,6 +287,8 @@ pub(crate) async fn switches_and_approvals_of_one_server_leave_the_other_of_its_
     for (server, owner, view) in [(&servers[0], &ada, &of_ada), (&servers[1], &eve, &of_eve)] {
         server.tools.lock().unwrap().push("more");
         for enabled in [false, true] {
+            // The gateway may see both changes at once: then the server differs by its time only.
+            harness.clock.advance(Duration::from_secs(1));
             let body = UpdateServer { enabled: Some(enabled), ..UpdateServer::default() };
             owner.client.server_update(&view.id.to_string(), &body).await.unwrap();
         }
