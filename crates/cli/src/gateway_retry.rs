@@ -24,7 +24,7 @@ struct GatewayOutage {
 }
 
 impl GatewayRetry {
-    /// Waits for the backoff delay; returns the failure if it is permanent or the outage exceeds [`LIMIT`].
+    /// Waits for the backoff delay; returns the failure if it is permanent or the outage lasts longer than a minute.
     pub async fn wait_or_fail(&mut self, failure: CliFailure) -> Result<(), CliFailure> {
         let now = Instant::now();
         let away = self.outage.get_or_insert(GatewayOutage { since: now, failures: 0 });
