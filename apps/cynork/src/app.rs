@@ -46,7 +46,7 @@ async fn dispatch(cli: Cli, out: CommandOutput) -> Result<(), CliFailure> {
     let local = settings.local.clone();
     let trace = TraceId::generate();
     if cli.global.verbose {
-        out.tell(&format!("trace {trace}\n"));
+        out.write_stderr(&format!("trace {trace}\n"));
     }
     let mut app = CliContext { session: ApiSession::open(settings, trace)?, out, local };
     match cli.command {
@@ -92,11 +92,11 @@ fn print_failure(out: CommandOutput, failure: &CliFailure) {
     if matches!(failure, CliFailure::NotCompleted | CliFailure::Unverified) {
         return;
     }
-    out.tell(&format!("{} {failure}\n", out.paint(31, "error:")));
+    out.write_stderr(&format!("{} {failure}\n", out.paint(31, "error:")));
     for detail in failure.details() {
-        out.tell(&format!("  - {detail}\n"));
+        out.write_stderr(&format!("  - {detail}\n"));
     }
     if let Some(advice) = failure.advice() {
-        out.tell(&format!("  {advice}\n"));
+        out.write_stderr(&format!("  {advice}\n"));
     }
 }

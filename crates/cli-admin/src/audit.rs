@@ -237,14 +237,7 @@ fn format_outcome(call: &CallView) -> String {
 fn render(call: &CallView, ctx: RenderContext) -> String {
     let pairs = [
         ("call", Some(call.id.to_string())),
-        (
-            "when",
-            Some(format!(
-                "{} ({})",
-                call.created_at,
-                relative_time::format_relative(ctx.now, call.created_at)
-            )),
-        ),
+        ("when", Some(relative_time::format_with_relative(ctx.now, call.created_at))),
         ("tool", Some(format!("{} on {}", call.tool_name, call.server))),
         ("caller", Some(call.agent_type.clone())),
         ("decision", Some(format_decision(call))),

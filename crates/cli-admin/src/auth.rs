@@ -143,7 +143,7 @@ fn prompt_handle(app: &CliContext) -> Result<String, CliFailure> {
     if !io::stdin().is_terminal() {
         return Err(CliFailure::Usage("give your handle with -u HANDLE".to_owned()));
     }
-    app.out.tell("handle: ");
+    app.out.write_stderr("handle: ");
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     Ok(line.trim().to_owned())

@@ -115,12 +115,12 @@ impl CommandOutput {
     /// Writes a message line to standard error, unless quiet.
     pub fn print_message(self, line: &str) {
         if self.verbosity == Verbosity::Normal {
-            self.tell(&format!("{line}\n"));
+            self.write_stderr(&format!("{line}\n"));
         }
     }
 
     /// Writes to standard error unchanged; errors are ignored.
-    pub fn tell(self, text: &str) {
+    pub fn write_stderr(self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 

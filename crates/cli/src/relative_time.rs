@@ -12,6 +12,11 @@ pub fn format_relative(now: DateTime<Utc>, then: DateTime<Utc>) -> String {
     }
 }
 
+/// Formats a time and how long ago it was.
+pub fn format_with_relative(now: DateTime<Utc>, then: DateTime<Utc>) -> String {
+    format!("{then} ({})", format_relative(now, then))
+}
+
 /// Formats a duration, such as `38 ms`, `4.2 s` or `3 min 12 s`.
 pub fn format_duration(span: TimeDelta) -> String {
     let ms = span.num_milliseconds().max(0);

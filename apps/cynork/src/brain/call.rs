@@ -33,14 +33,7 @@ fn render(view: &InferenceDetailView, ctx: RenderContext) -> String {
     let tokens = |count: Option<i64>| count.map(|count| count.to_string());
     let pairs = [
         ("call", Some(call.id.to_string())),
-        (
-            "when",
-            Some(format!(
-                "{} ({})",
-                call.created_at,
-                relative_time::format_relative(ctx.now, call.created_at)
-            )),
-        ),
+        ("when", Some(relative_time::format_with_relative(ctx.now, call.created_at))),
         ("purpose", Some(call.purpose.clone())),
         ("by", Some(call.agent.map_or("user", |agent| agent.as_str()).to_owned())),
         ("for user", Some(call.user.to_string())),

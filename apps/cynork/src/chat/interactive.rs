@@ -45,7 +45,7 @@ pub(super) async fn run_conversation(
             if failure.is_closed_pipe() {
                 return Err(failure);
             }
-            app.out.tell(&format!("{} {failure}\n", app.out.paint(31, "error:")));
+            app.out.write_stderr(&format!("{} {failure}\n", app.out.paint(31, "error:")));
         }
     }
 }

@@ -25,11 +25,11 @@ impl Groups {
         self.store
             .write(move |tx| {
                 Box::pin(async move {
-                    // No rule is added for it meanwhile.
-                    tx.policy_lock().await?;
                     let group = find_group(tx, &caller, &name_or_id).await?;
                     let preferences = delete_preferences(tx, group.id, caller.user, now).await?;
                     let credentials = delete_credentials(tx, group.id).await?;
+                    // No rule is added for it meanwhile. Changes of credentials lock their row before the policy, too.
+                    tx.policy_lock().await?;
                     let rules = delete_rules(tx, group.id).await?;
                     if !tx.group_delete(group.id).await? {
                         return Err(GroupError::NotFound(group.slug));
