@@ -7,8 +7,8 @@
 
 mod announce;
 mod child;
+mod child_processes;
 mod child_supervisor;
-mod components;
 mod data_dir;
 mod environment;
 mod link;
@@ -26,7 +26,7 @@ use cynode_runtime::tasks::BackgroundTasks;
 
 use crate::cli::CynodeUpArgs;
 use announce::ReadyAnnouncement;
-use components::SupervisedComponents;
+use child_processes::ChildProcesses;
 use data_dir::LockedDataDir;
 
 /// Exit code when another `up` holds the data directory, as in `cynork`.
@@ -83,41 +83,41 @@ async fn run(args: CynodeUpArgs) -> Result<(), UpError> {
     let shutdown = Shutdown::on_signals(&BackgroundTasks::new())?;
     let data_dir = LockedDataDir::prepare(&config::data_dir(args.data_dir.clone()))?;
     let executable = std::env::current_exe()?;
-    let mut components = SupervisedComponents::new(executable.clone(), &data_dir, &args);
+    let mut children = ChildProcesses::new(executable.clone(), &data_dir, &args);
     let ended = tokio::select! {
-        failed = run_components(&mut components, &data_dir, &args) => failed,
+        failed = run_components(&mut children, &data_dir, &args) => failed,
         () = shutdown.triggered() => Ok(()),
     };
     data_dir.remove_announcement();
     if shutdown.is_triggered() {
         print_message("stopping …");
     }
-    components.stop().await;
+    children.stop().await;
     ended
 }
 
 /// Starts all components, announces readiness, and supervises until a child fails permanently.
 async fn run_components(
-    components: &mut SupervisedComponents,
+    children: &mut ChildProcesses,
     data_dir: &LockedDataDir,
     args: &CynodeUpArgs,
 ) -> Result<(), UpError> {
-    components.start_orchestrator();
+    children.start_orchestrator();
     let address =
-        components.while_supervised(ready::wait_for_address(data_dir.address_file())).await?;
+        children.while_supervised(ready::wait_for_address(data_dir.address_file())).await?;
     let url = ready::loopback_url(address);
-    components.start_workers(address, &url);
-    components.while_supervised(ready::wait_until_ready(&url)).await?;
-    let pma = components.pma_address();
-    components.while_supervised(ready::wait_for_listener(&pma)).await?;
-    components.set_ready();
-    let announcement = ReadyAnnouncement::collect(data_dir, &url, components.executable());
+    children.start_dependents(address, &url);
+    children.while_supervised(ready::wait_until_ready(&url)).await?;
+    let pma = children.pma_address();
+    children.while_supervised(ready::wait_for_listener(&pma)).await?;
+    children.set_ready();
+    let announcement = ReadyAnnouncement::collect(data_dir, &url, children.executable());
     announcement.publish(data_dir)?;
     announcement.print(args.json)?;
     if let Some(warning) = cynode_orchestrator::exposure_warning(address) {
         print_message(&format!("warning: {warning}"));
     }
-    components.while_supervised(std::future::pending()).await
+    children.while_supervised(std::future::pending()).await
 }
 
 /// Writes a message line to standard error; errors are ignored.

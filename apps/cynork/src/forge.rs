@@ -106,7 +106,7 @@ fn build_forge(args: ForgeSetArgs) -> Result<SetForge, CliFailure> {
     let repository = resolve_repository(args.repository, None, None)?.url;
     let webhook_secret = match args.webhook_secret_file {
         Some(path) => {
-            let text = read_text(&path, InputPurpose::TaskFile)?;
+            let text = read_text(&path, InputPurpose::SecretFile)?;
             Some(GivenSecret(text.trim().to_owned()))
         }
         None => None,

@@ -62,11 +62,11 @@ pub enum ProfilesCommand {
     },
 }
 
-/// What a profile allows; a flag that is not given narrows nothing.
+/// What a profile allows. A flag that is not given restricts nothing.
 #[derive(Debug, Args)]
 pub struct ProfileSpecArgs {
     /// Read the whole spec from a JSON file; `-` is standard input.
-    #[arg(long, value_name = "FILE", exclusive = false, conflicts_with_all = ["description", "tool", "host", "model", "timeout", "memory_mib", "budget_micros", "memory"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["description", "tool", "host", "model", "timeout", "memory_mib", "budget_micros", "memory"])]
     file: Option<PathBuf>,
     /// What it is for.
     #[arg(long, default_value = "", hide_default_value = true)]
@@ -91,13 +91,13 @@ pub struct ProfileSpecArgs {
     #[arg(long, value_name = "MICROS")]
     budget_micros: Option<u64>,
     /// What agents may do with the memory and the knowledge of the project.
-    #[arg(long, value_enum, default_value_t = MemoryUse::Write, hide_default_value = true)]
-    memory: MemoryUse,
+    #[arg(long, value_enum, default_value_t = ProjectMemoryAccess::Write, hide_default_value = true)]
+    memory: ProjectMemoryAccess,
 }
 
 /// What agents may do with the memory and the knowledge of the project.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum MemoryUse {
+pub(crate) enum ProjectMemoryAccess {
     /// Nothing.
     None,
     /// Read them.
@@ -109,7 +109,7 @@ pub(crate) enum MemoryUse {
 impl ProfileSpecArgs {
     fn into_spec(self) -> Result<ProfileSpec, CliFailure> {
         if let Some(path) = &self.file {
-            let text = read_text(path, InputPurpose::TaskFile)?;
+            let text = read_text(path, InputPurpose::ProfileSpec)?;
             return serde_json::from_str(&text).map_err(|error| {
                 CliFailure::Invalid(format!("{} is not a profile spec: {error}", path.display()))
             });
@@ -125,8 +125,8 @@ impl ProfileSpecArgs {
         spec.limits.timeout_s = self.timeout;
         spec.limits.memory_mib = self.memory_mib;
         spec.limits.budget_micros = self.budget_micros;
-        spec.memory.readable = !matches!(self.memory, MemoryUse::None);
-        spec.memory.writable = matches!(self.memory, MemoryUse::Write);
+        spec.memory.readable = !matches!(self.memory, ProjectMemoryAccess::None);
+        spec.memory.writable = matches!(self.memory, ProjectMemoryAccess::Write);
         Ok(spec)
     }
 }
@@ -172,7 +172,7 @@ pub(crate) async fn run(command: ProfilesCommand, app: &mut CliContext) -> Resul
 
 fn describe(items: Option<&[String]>) -> String {
     match items {
-        None => "not narrowed".to_owned(),
+        None => "unrestricted".to_owned(),
         Some([]) => "none".to_owned(),
         Some(items) => items.join(", "),
     }

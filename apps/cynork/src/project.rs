@@ -158,7 +158,7 @@ fn render(project: &ProjectView, ctx: RenderContext) -> String {
         ("repository", project.repository_url.as_ref().map(ToString::to_string)),
         ("default branch", project.default_branch.as_ref().map(ToString::to_string)),
         ("credential", project.credential.clone()),
-        ("accepts tasks", Some(format_state(project).to_owned())),
+        ("accepts tasks", Some(format_accepts_tasks(project).to_owned())),
         ("created", Some(relative_time::format_relative(ctx.now, project.created_at))),
         ("changed", Some(relative_time::format_relative(ctx.now, project.updated_at))),
         ("id", Some(project.id.to_string())),
@@ -173,7 +173,7 @@ fn render_page(page: &Page<ProjectView>, ctx: RenderContext) -> String {
             table::truncate(&project.display_name, 40),
             project.owner.clone(),
             project.group.clone().unwrap_or_default(),
-            format_state(project).to_owned(),
+            format_accepts_tasks(project).to_owned(),
             relative_time::format_relative(ctx.now, project.created_at),
         ]
     });
@@ -184,9 +184,9 @@ fn render_page(page: &Page<ProjectView>, ctx: RenderContext) -> String {
     )
 }
 
-fn format_state(project: &ProjectView) -> &'static str {
+fn format_accepts_tasks(project: &ProjectView) -> &'static str {
     match (project.is_active, project.is_default) {
-        (true, true) => "yes, by default",
+        (true, true) => "yes (default project)",
         (true, false) => "yes",
         (false, _) => "no",
     }

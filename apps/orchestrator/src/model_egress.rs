@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cynode_api::ModelServices;
 use cynode_models::credentials::CredentialManager;
-use cynode_models::decisions::Decisions;
+use cynode_models::decisions::DecisionRecords;
 use cynode_models::egress::Egress;
 use cynode_resources::{Signals, Store};
 use cynode_runtime::clock::SharedClock;
@@ -25,7 +25,7 @@ pub(crate) fn build_models(
     let key_file = data_dir.join(KEY_FILE);
     let credentials =
         CredentialManager::new(store.clone(), clock.clone(), signals.clone(), key_file);
-    let decisions = Decisions::new(store.clone());
+    let decisions = DecisionRecords::new(store.clone());
     let egress = Egress::new(store, clock, signals, credentials.clone(), background);
     ModelServices { egress, credentials, decisions }
 }

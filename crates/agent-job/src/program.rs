@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::text::truncate_chars;
 use cynode_wire::agent_jobs::AgentProgramSpec;
 
 /// The most words of a command, and the most variables.
@@ -70,7 +71,7 @@ fn find_command_faults(
         ));
     }
     if let Some(name) = env.keys().find(|name| !is_variable_name(name)) {
-        let name: String = name.chars().take(40).collect();
+        let name = truncate_chars(name, 40);
         faults.push(format!("program.env has the invalid name \"{name}\""));
     }
 }

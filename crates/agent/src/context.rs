@@ -17,12 +17,12 @@ use cynode_wire::handoff::{AgentRole, HandoffContext, TaskFacts};
 
 pub use conversation::messages;
 pub(crate) use excerpts::{excerpts_message, quote_excerpts};
+pub(crate) use fragment::workspace_prompt;
 use fragment::{
     AdditionalFragment, BaselineFragment, ProjectFragment, RoleInstructionsFragment, SkillFragment,
     TaskFragment,
 };
 pub use fragment::{ContextFragment, estimate_tokens};
-pub(crate) use fragment::{truncate_text, workspace_prompt};
 pub use preferences::additional_context;
 
 /// The instructions of a role, from its bundle.

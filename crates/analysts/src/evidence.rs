@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use cynode_domain::criteria::{Criterion, Evidence, refine_criteria};
 use cynode_domain::finding::parse_criterion_location;
 use cynode_domain::ids::{JobId, TaskId};
+use cynode_domain::text::{last_chars, truncate_chars};
 use cynode_domain::verification::VerificationKey;
 use cynode_execution::workflow::job_creation::is_step_attempt;
 use cynode_execution::workflow::{
-    EvidenceScope, command_of_job, ending_of, job_view, last_chars, load_evidence,
-    load_planned_step, shorten_output,
+    EvidenceScope, command_of_job, ending_of, job_view, load_evidence, load_planned_step,
+    shorten_output,
 };
 use cynode_store::{Job, StoredFinding, Task, Tx};
 use cynode_wire::handoff::{EarlierStep, VerifyHandoff};
@@ -68,7 +69,7 @@ pub(super) async fn load_verify_handoff(
     if is_last {
         criteria.extend(refine_criteria(&task.spec.acceptance_criteria));
     }
-    let command = first_chars(&command_of_job(&job).unwrap_or_default(), MAX_COMMAND_CHARS);
+    let command = shown_command(&job);
     let earlier = if is_last { load_earlier_steps(tx, &job).await? } else { vec![] };
     let (job_id, step_index, attempt) = (job.spec.id, job.spec.step_index, job.spec.attempt);
     let evidence = load_evidence(tx, job, EvidenceScope::for_step(is_last)).await?;
@@ -92,19 +93,20 @@ async fn load_earlier_steps(
         let newest =
             jobs.filter(|job| is_step_attempt(&job.spec)).max_by_key(|job| job.spec.attempt);
         let Some(newest) = newest else { continue };
-        let command = first_chars(&command_of_job(&newest).unwrap_or_default(), MAX_COMMAND_CHARS);
+        let command = shown_command(&newest);
         let view = job_view(newest)?;
         let ending = ending_of(&view);
         let (stdout, stderr) =
             view.result.map(|result| (result.stdout, result.stderr)).unwrap_or_default();
-        let [stdout, stderr] = [stdout, stderr].map(|text| last_chars(&text, MAX_EARLIER_CHARS));
+        let [stdout, stderr] =
+            [stdout, stderr].map(|text| last_chars(&text, MAX_EARLIER_CHARS).to_owned());
         earlier.push(EarlierStep { step_index, command, ending, stdout, stderr });
     }
     Ok(earlier)
 }
 
-fn first_chars(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+fn shown_command(job: &Job) -> String {
+    truncate_chars(&command_of_job(job).unwrap_or_default(), MAX_COMMAND_CHARS).to_owned()
 }
 
 /// Loads the newest finding of a verification about each criterion.
@@ -127,7 +129,7 @@ pub(super) async fn load_criterion_findings(
 
 #[cfg(test)]
 mod tests {
-    use cynode_domain::job::Ending;
+    use cynode_domain::job::JobEnding;
     use cynode_execution::workflow::MAX_OUTPUT_CHARS;
 
     use super::*;
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn an_analyst_is_given_the_end_of_a_long_output() {
         let evidence = Evidence {
-            ending: Ending::Exited { code: 0 },
+            ending: JobEnding::Exited { code: 0 },
             stdout: format!("{}end", "x".repeat(MAX_OUTPUT_CHARS)),
             stderr: format!("{}failed", "x".repeat(MAX_OUTPUT_CHARS)),
             artifacts: vec![],

@@ -6,11 +6,10 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cynode_llm_wire::anthropic::MessagesErrorBody;
-use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
-use crate::openai_error::{OpenAiError, PROVIDER_UNAVAILABLE_CODE, QUOTA_CODE, SHOULD_RETRY};
+use crate::openai_error::{OpenAiError, PROVIDER_UNAVAILABLE_CODE, QUOTA_CODE, add_retry_headers};
 
 /// Status of `overloaded_error`.
 const OVERLOADED: u16 = 529;
@@ -78,18 +77,8 @@ fn error_type(status: StatusCode) -> &'static str {
 
 impl IntoResponse for AnthropicError {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(self.body)).into_response();
-        let headers = response.headers_mut();
-        if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
-        }
-        if let Some(seconds) = self.retry_after_s {
-            headers.insert(RETRY_AFTER, seconds.into());
-        }
-        if self.is_final {
-            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
-        }
-        response
+        let response = (self.status, Json(self.body)).into_response();
+        add_retry_headers(response, self.retry_after_s, self.is_final)
     }
 }
 
@@ -99,8 +88,10 @@ mod tests {
 
     use cynode_models::egress::{EgressError, ProviderError, TimeoutPhase};
     use cynode_resources::StoreError;
+    use http::header::RETRY_AFTER;
 
     use super::*;
+    use crate::openai_error::SHOULD_RETRY;
 
     fn failed(cause: ProviderError) -> EgressError {
         EgressError::Provider { provider: "p".to_owned(), cause }

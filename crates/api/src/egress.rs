@@ -5,23 +5,22 @@ mod agent_calls;
 mod calls;
 mod completions;
 mod credentials;
-mod decisions;
 mod messages;
 mod providers;
 
 use cynode_models::credentials::CredentialManager;
-use cynode_models::decisions::Decisions;
+use cynode_models::decisions::DecisionRecords;
 use cynode_models::egress::Egress;
 use cynode_resources::agents::AgentTokens;
 use cynode_resources::request_limits::RequestLimits;
 use utoipa_axum::router::OpenApiRouter;
 
-/// Services behind the model routes.
+/// Services behind the model routes and the list of decisions.
 #[derive(Clone)]
 pub struct ModelServices {
     pub egress: Egress,
     pub credentials: CredentialManager,
-    pub decisions: Decisions,
+    pub decisions: DecisionRecords,
 }
 
 /// Routes for users.
@@ -29,7 +28,6 @@ pub(crate) fn routes(models: ModelServices) -> OpenApiRouter {
     providers::routes(models.egress.clone())
         .merge(calls::routes(models.egress))
         .merge(credentials::routes(models.credentials))
-        .merge(decisions::routes(models.decisions))
 }
 
 /// The routes for agents, which authenticate with agent tokens.

@@ -13,6 +13,7 @@ mod agent_profiles;
 mod anthropic_error;
 mod artifacts;
 mod chat;
+mod decisions;
 mod edge;
 mod egress;
 mod error;

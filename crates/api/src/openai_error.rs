@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use cynode_domain::error_class::{Classified, ErrorClass};
+use cynode_domain::text::truncate_chars;
 use cynode_llm_wire::openai::{CREDENTIAL_CODE, ErrorBody, NO_PROVIDER_CODE};
 use cynode_models::{egress::EgressError, egress::ProviderError};
 use cynode_ops::chat::ChatError;
@@ -126,7 +127,7 @@ impl OpenAiError {
     }
 
     pub(crate) fn unknown_model(model: &str) -> Self {
-        let model: String = model.chars().take(100).collect();
+        let model = truncate_chars(model, 100);
         let message = format!("there is no model \"{model}\", or you may not use it");
         Self::new(StatusCode::NOT_FOUND, message, "model_not_found")
     }
@@ -155,19 +156,29 @@ impl OpenAiError {
 
 impl IntoResponse for OpenAiError {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(self.body)).into_response();
-        let headers = response.headers_mut();
-        if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
-        }
-        if let Some(seconds) = self.retry_after_s {
-            headers.insert(RETRY_AFTER, seconds.into());
-        }
-        if self.is_final {
-            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
-        }
-        response
+        let response = (self.status, Json(self.body)).into_response();
+        add_retry_headers(response, self.retry_after_s, self.is_final)
     }
+}
+
+/// Adds the headers that tell clients of models how to authenticate, when to retry, and whether.
+pub(crate) fn add_retry_headers(
+    mut response: Response,
+    retry_after_s: Option<u64>,
+    is_final: bool,
+) -> Response {
+    let is_unauthenticated = response.status() == StatusCode::UNAUTHORIZED;
+    let headers = response.headers_mut();
+    if is_unauthenticated {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cynode\""));
+    }
+    if let Some(seconds) = retry_after_s {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    if is_final {
+        headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    }
+    response
 }
 
 impl From<ChatError> for OpenAiError {

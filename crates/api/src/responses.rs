@@ -16,6 +16,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Extension, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use cynode_domain::ids::{ChatTurnId, TraceId};
+use cynode_domain::text::truncate_chars;
 use cynode_llm_wire::openai::responses::{ResponseRequest, ResponseSettings, ResponseView};
 use cynode_llm_wire::openai::{ChatMessage, ErrorBody};
 use cynode_ops::{chat::Chat, chat::ChatCall, chat::Link, chat::MANAGER_MODEL};
@@ -112,7 +113,7 @@ async fn load_earlier_messages(
 }
 
 fn response_not_found(status: StatusCode, name: &str) -> OpenAiError {
-    let name: String = name.chars().take(100).collect();
+    let name = truncate_chars(name, 100);
     let message = format!("you have no response \"{name}\" in this project");
     OpenAiError::new(status, message, "response_not_found")
 }

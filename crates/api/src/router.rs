@@ -40,10 +40,10 @@ use crate::openapi::{ApiDocument, with_operation_ids};
 use crate::status::StatusServices;
 use crate::unread_body::close_if_unread;
 use crate::{
-    GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, edge, egress,
-    events, forges, gateway, groups, inbox, knowledge, node_api, nodes, notifications, preferences,
-    profiles, project_memory, projects, pushes, requests, runs, schedules, skills, status, tasks,
-    threads, workflow,
+    GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, decisions,
+    edge, egress, events, forges, gateway, groups, inbox, knowledge, node_api, nodes,
+    notifications, preferences, profiles, project_memory, projects, pushes, requests, runs,
+    schedules, skills, status, tasks, threads, workflow,
 };
 
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -133,6 +133,7 @@ pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
         .merge(events::routes(services.events))
         .merge(threads::routes(services.chat.clone()))
         .merge(gateway::routes(services.administration.clone()))
+        .merge(decisions::routes(services.models.decisions.clone()))
         .merge(egress::routes(services.models.clone()))
         .merge(preferences::routes(services.preferences))
         .merge(groups::routes(services.groups))

@@ -9,8 +9,8 @@ use cynode_wire::jobs::JobView;
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::problem::Problem;
 use cynode_wire::replanning::{ReplanStep, ReplanView};
+use cynode_wire::run_suspension::{CheckpointAckView, SuspendForQuestion};
 use cynode_wire::runner_calls::RunnerRequest;
-use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     AwaitJob, CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView,
     GrantView, HolderGone, LoadTask, PollJob, RecordEffect, ReleaseLease, RenewLease, ResumeRun,
@@ -87,7 +87,7 @@ async fn resume(
 /// Persists a transition; the response says whether the run should pause. 409: the caller no longer holds the
 /// lease and must stop.
 #[utoipa::path(post, path = SaveCheckpoint::PATH, tag = "workflow api", request_body = SaveCheckpoint,
-    responses((status = 200, body = SavedView), (status = "4XX", body = Problem)))]
+    responses((status = 200, body = CheckpointAckView), (status = "4XX", body = Problem)))]
 async fn checkpoint(
     State(workflow): State<WorkflowService>,
     _: AuthenticatedRunner,
@@ -109,12 +109,12 @@ async fn effect(
 }
 
 /// Suspends the run until a person answers its question. 409: the caller no longer holds the lease.
-#[utoipa::path(post, path = AskPerson::PATH, tag = "workflow api", request_body = AskPerson,
+#[utoipa::path(post, path = SuspendForQuestion::PATH, tag = "workflow api", request_body = SuspendForQuestion,
     responses((status = 204), (status = "4XX", body = Problem)))]
 async fn ask(
     State(workflow): State<WorkflowService>,
     _: AuthenticatedRunner,
-    JsonBody(body): JsonBody<AskPerson>,
+    JsonBody(body): JsonBody<SuspendForQuestion>,
 ) -> Result<StatusCode, ApiError> {
     workflow.ask(body).await?;
     Ok(StatusCode::NO_CONTENT)

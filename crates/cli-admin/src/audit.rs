@@ -51,7 +51,7 @@ pub enum AuditCommand {
     },
     /// Print the newest record of every chain, on one line. Administrators only.
     ///
-    /// Keep it where nobody can change it together with the database, and give it to `audit verify --since`.
+    /// Keep it where users who can change the database cannot change it, and give it to `audit verify --since`.
     Head,
     /// Verify the hash chains: no record was edited, removed, moved or inserted. Exits with 1 otherwise.
     Verify {

@@ -3,6 +3,7 @@
 mod fit;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
+use cynode_domain::text::ellipsize_chars;
 
 use crate::out::RenderContext;
 
@@ -71,11 +72,7 @@ pub fn render_pairs(pairs: &[(&str, Option<String>)], ctx: RenderContext) -> Str
 
 /// Truncates `text` to `max` characters on one line.
 pub fn truncate(text: &str, max: usize) -> String {
-    let line = sanitize_line(text);
-    if line.chars().count() <= max {
-        return line;
-    }
-    line.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+    ellipsize_chars(&sanitize_line(text), max).into_owned()
 }
 
 /// Sanitises untrusted text: control characters become blanks and invisible characters are escaped; line breaks

@@ -51,7 +51,7 @@ pub enum McpClientError {
     /// The gateway rejected the call. A retry is rejected too.
     #[error("the gateway rejected the call at stage {stage}: {message}")]
     Refused { stage: Stage, kind: ErrorKind, message: String },
-    /// The tool ran and failed.
+    /// The tool failed, or the gateway returned a protocol error.
     #[error("{message}")]
     ToolFailed {
         /// The error kind; [`ErrorKind::ToolError`] if it is absent or unknown.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_only_looks_if_it_says_so_and_says_it_rightly() {
+    fn a_tool_is_read_only_only_if_its_hint_is_true() {
         let tool = |more: Value| {
             let mut tool = json!({ "name": "t", "inputSchema": {} });
             tool.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_error_that_nobody_knows_is_an_error_of_the_tool() {
+    fn an_unknown_error_kind_is_a_tool_error() {
         let of = |kind: &str| json!({ "type": kind, "stage": "invoke", "message": "m" });
         let kind = |error: Value| match parse_gateway_error(&error) {
             Some(McpClientError::ToolFailed { kind, .. }) => kind,

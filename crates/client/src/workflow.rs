@@ -108,7 +108,7 @@ fn unencodable_error(error: &serde_json::Error) -> ClientError {
 mod tests {
     use cynode_domain::ids::{JobId, TaskId};
     use cynode_wire::continuing::{ContinuationView, ContinueRun};
-    use cynode_wire::steering::SavedView;
+    use cynode_wire::run_suspension::CheckpointAckView;
     use cynode_wire::workflow::{PollJob, ResumeRun, SaveCheckpoint};
 
     use super::*;
@@ -143,7 +143,7 @@ mod tests {
         let saved = decode_response::<SaveCheckpoint>(Ok(empty()), URL).unwrap();
         let continued = decode_response::<ContinueRun>(Err(not_found()), URL).unwrap();
 
-        assert_eq!(saved, SavedView::default());
+        assert_eq!(saved, CheckpointAckView::default());
         assert!(matches!(continued, ContinuationView::NoManager { .. }), "{continued:?}");
         assert_eq!(
             decode_response::<ResumeRun>(Err(not_found()), URL).unwrap_err().status(),

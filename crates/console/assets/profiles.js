@@ -41,7 +41,7 @@ function line(profile, context) {
 }
 
 function few(list) {
-  if (!list) return "not narrowed";
+  if (!list) return "unrestricted";
   if (!list.length) return badge("none", "warn");
   const left = list.length > FEW ? `, and ${list.length - FEW} more` : "";
   return el("span", {}, el("code", { class: "target" }, list.slice(0, FEW).map(visible).join(", ")), left);
@@ -72,7 +72,7 @@ function actions(profile, { address, refresh }) {
 /** Everything that a profile says. */
 function details(profile) {
   const { spec } = profile;
-  const whole = (list) => (!list ? "not narrowed" : list.length ? el("ul", { class: "plain mono" }, list.map((item) => el("li", {}, visible(item)))) : "none");
+  const whole = (list) => (!list ? "unrestricted" : list.length ? el("ul", { class: "plain mono" }, list.map((item) => el("li", {}, visible(item)))) : "none");
   open(visible(profile.name),
     spec.description ? el("p", { class: "prose" }, visible(spec.description)) : null,
     facts([

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::change::{CriteriaWeakening, check_agent_change};
 pub use self::refine::{refine_criteria, refine_prose};
-use crate::job::Ending;
+use crate::job::JobEnding;
 use crate::verdict::{Finding, Verdict, VerdictStatus};
 
 /// One condition that a task's result must meet.
@@ -92,7 +92,7 @@ impl fmt::Display for Criterion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Evidence {
     /// How the job ended.
-    pub ending: Ending,
+    pub ending: JobEnding,
     /// The stored part of standard output.
     pub stdout: String,
     /// The stored part of standard error.
@@ -116,7 +116,7 @@ pub struct Check {
     /// The line for `/bin/sh -c`.
     pub command: String,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: JobEnding,
 }
 
 /// Evaluates a step: its ending, its expected outputs and, for the last step, the task's criteria.
@@ -163,7 +163,7 @@ fn evaluate_ending(evidence: &Evidence, criteria: &[Criterion]) -> Finding {
     });
     let code = wanted.unwrap_or(0);
     let message = format!("the command {}", evidence.ending.describe());
-    Finding::from_rule("exit_code", evidence.ending == Ending::Exited { code }, message)
+    Finding::from_rule("exit_code", evidence.ending == JobEnding::Exited { code }, message)
         .with_suggestion(|| format!("make the command exit with code {code}"))
 }
 
@@ -237,7 +237,7 @@ mod tests {
 
     fn evidence(code: i32, stdout: &str) -> Evidence {
         Evidence {
-            ending: Ending::Exited { code },
+            ending: JobEnding::Exited { code },
             stdout: stdout.to_owned(),
             stderr: String::new(),
             artifacts: vec!["report.txt".to_owned()],
@@ -355,7 +355,7 @@ mod tests {
             Criterion::CommandSucceeds { command }
         });
         let checked = |evidence: &mut Evidence, command: &str, code| {
-            let (command, ending) = (command.to_owned(), Ending::Exited { code });
+            let (command, ending) = (command.to_owned(), JobEnding::Exited { code });
             evidence.checks.push(Check { command, ending });
         };
         let mut seen = evidence(0, "");

@@ -126,7 +126,7 @@ impl Limits {
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Ending {
+pub enum JobEnding {
     /// The command exited.
     Exited {
         /// Its exit code; 128 + n when signal n ended it.
@@ -153,7 +153,7 @@ pub enum Ending {
     },
 }
 
-impl Ending {
+impl JobEnding {
     /// Whether the command exited with code 0.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Exited { code: 0 })
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn only_exit_code_zero_is_success() {
-        assert!(Ending::Exited { code: 0 }.is_success());
-        assert!(!Ending::Exited { code: 1 }.is_success());
-        assert!(!Ending::TimedOut.is_success());
+        assert!(JobEnding::Exited { code: 0 }.is_success());
+        assert!(!JobEnding::Exited { code: 1 }.is_success());
+        assert!(!JobEnding::TimedOut.is_success());
     }
 }

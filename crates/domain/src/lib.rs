@@ -55,6 +55,7 @@ pub mod start;
 pub mod status;
 pub mod suspension;
 pub mod task_options;
+pub mod text;
 pub mod trace;
 pub mod verdict;
 pub mod verification;

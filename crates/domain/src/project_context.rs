@@ -6,6 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::{single_line, truncate_chars};
 use crate::work_kind::ProjectKind;
 
 /// The facts about a project that plans and prompts are built from.
@@ -144,9 +145,7 @@ impl ProjectContext {
 
 /// A text on one line, without control characters, of at most `max_chars`.
 fn one_line(text: &str, max_chars: usize) -> String {
-    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
-    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    line.chars().take(max_chars).collect()
+    truncate_chars(&single_line(text), max_chars).to_owned()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! A command that exited with the wrong code is not a reason: that step has failed.
 
-use crate::job::Ending;
+use crate::job::JobEnding;
 use crate::verdict::{ANALYST_RULE, Finding, Verdict, VerdictStatus};
 
 /// Limit of continuations of a suspended run.
@@ -61,22 +61,22 @@ impl IfInterrupted {
 
 impl SuspensionReason {
     /// The suspension reason for a step with this ending and verdict; `None` if there is none.
-    pub fn for_step(ending: &Ending, verdict: &Verdict) -> Option<Self> {
+    pub fn for_step(ending: &JobEnding, verdict: &Verdict) -> Option<Self> {
         if verdict.status != VerdictStatus::Fail {
             return None;
         }
         match ending {
-            Ending::Interrupted { .. } => Some(Self::Interrupted),
-            Ending::NotStarted { .. } if ending.is_merge_conflict() => None,
-            Ending::NotStarted { .. } => Some(Self::NotStarted),
-            Ending::TimedOut | Ending::LimitReached { .. } => Some(Self::LimitReached),
-            Ending::Exited { .. } => {
+            JobEnding::Interrupted { .. } => Some(Self::Interrupted),
+            JobEnding::NotStarted { .. } if ending.is_merge_conflict() => None,
+            JobEnding::NotStarted { .. } => Some(Self::NotStarted),
+            JobEnding::TimedOut | JobEnding::LimitReached { .. } => Some(Self::LimitReached),
+            JobEnding::Exited { .. } => {
                 let mut failures = verdict.findings.iter().filter(|f| f.is_failure()).peekable();
                 let is_judged = failures.peek().is_some();
                 let by_analyst = |finding: &Finding| finding.rule == ANALYST_RULE;
                 (is_judged && failures.all(by_analyst)).then_some(Self::Rejected)
             }
-            Ending::Canceled => None,
+            JobEnding::Canceled => None,
         }
     }
 }
@@ -95,13 +95,16 @@ mod tests {
         let reason = String::new;
         let failed = verdict_of(&[("exit_code", false)]);
         for (ending, expected) in [
-            (Ending::Interrupted { reason: reason() }, Some(SuspensionReason::Interrupted)),
-            (Ending::NotStarted { reason: reason() }, Some(SuspensionReason::NotStarted)),
-            (Ending::NotStarted { reason: "merge conflict: a conflicts with b".to_owned() }, None),
-            (Ending::TimedOut, Some(SuspensionReason::LimitReached)),
-            (Ending::LimitReached { limit: reason() }, Some(SuspensionReason::LimitReached)),
-            (Ending::Exited { code: 1 }, None),
-            (Ending::Canceled, None),
+            (JobEnding::Interrupted { reason: reason() }, Some(SuspensionReason::Interrupted)),
+            (JobEnding::NotStarted { reason: reason() }, Some(SuspensionReason::NotStarted)),
+            (
+                JobEnding::NotStarted { reason: "merge conflict: a conflicts with b".to_owned() },
+                None,
+            ),
+            (JobEnding::TimedOut, Some(SuspensionReason::LimitReached)),
+            (JobEnding::LimitReached { limit: reason() }, Some(SuspensionReason::LimitReached)),
+            (JobEnding::Exited { code: 1 }, None),
+            (JobEnding::Canceled, None),
         ] {
             assert_eq!(SuspensionReason::for_step(&ending, &failed), expected, "{ending:?}");
         }
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_what_an_analyst_alone_refused_counts_as_rejected() {
-        let well = Ending::Exited { code: 0 };
+        let well = JobEnding::Exited { code: 0 };
         for (rules, expected) in [
             (&[("exit_code", true), (ANALYST_RULE, true)][..], None),
             (&[("exit_code", true), (ANALYST_RULE, false)], Some(SuspensionReason::Rejected)),

@@ -10,6 +10,7 @@ use cynode_audit::{AuditCall, AuditCaller};
 use cynode_domain::agent::TokenBinding;
 use cynode_domain::ids::{CallId, CapabilityLeaseId, TokenId};
 use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Stage};
+use cynode_domain::text::truncate_bytes;
 use cynode_lease::{LeaseClaims, VerifiedLease};
 use cynode_runtime::clock::SharedClock;
 use cynode_upstream::protocol::{negotiate_version, server_info};
@@ -329,12 +330,8 @@ fn called_tool(method: &str, params: Option<&RawValue>) -> Option<String> {
 
 /// A name for a record or a message, without control characters.
 fn clip_name(name: &str) -> String {
-    let mut clipped: String =
-        name.chars().filter(|c| !c.is_control()).take(MAX_NAME_BYTES).collect();
-    let end =
-        (0..=MAX_NAME_BYTES.min(clipped.len())).rev().find(|end| clipped.is_char_boundary(*end));
-    clipped.truncate(end.unwrap_or(0));
-    clipped
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME_BYTES).collect();
+    truncate_bytes(&shown, MAX_NAME_BYTES).to_owned()
 }
 
 fn render_tool_error(id: &RawValue, kind: ErrorKind, stage: Stage, message: &str) -> String {

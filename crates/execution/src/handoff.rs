@@ -22,7 +22,7 @@ use cynode_domain::ids::{ProjectId, RunId, ScheduleRunId, TaskId, ThreadId};
 use cynode_domain::verification::VerificationKey;
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::tasks::BackgroundTasks;
-use cynode_store::Store;
+use cynode_store::{NewTask, Store, Tx};
 use cynode_wire::handoff::{ChatEvent, HandoffKind};
 use futures_util::Stream;
 use serde_json::Value;
@@ -34,6 +34,7 @@ use cynode_resources::{agents::AgentTokenError, agents::AgentTokens};
 
 pub use self::chat::HandoffStream;
 pub(crate) use self::send::PLACEMENT_TIMEOUT;
+use crate::workflow::task_owner;
 
 /// Default timeout of the search for excerpts; short, because a person waits for the answer.
 const EXCERPTS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -152,6 +153,18 @@ pub struct HandoffSubject {
 }
 
 impl HandoffSubject {
+    /// A run of a task, for the user of the task.
+    pub(crate) async fn for_task(
+        tx: &mut Tx,
+        task: &NewTask,
+        run: RunId,
+    ) -> Result<Self, cynode_store::Error> {
+        let trace = tx.run_of_task(task.id).await?.map(|run| run.trace.to_string());
+        let caller = task_owner(tx, task.created_by).await?;
+        let subject = Self::for_caller(caller, trace.unwrap_or_default());
+        Ok(Self { project: Some(task.project), task: Some(task.id), run: Some(run), ..subject })
+    }
+
     /// A subject with only a caller and a trace.
     pub fn for_caller(caller: Caller, trace_id: String) -> Self {
         let (project, task, run, thread, schedule_run) = (None, None, None, None, None);

@@ -39,7 +39,7 @@ pub use self::check::command_of_job;
 use self::continuation::ContinuationDecider;
 pub(crate) use self::evidence::load_outputs;
 pub use self::evidence::{
-    EvidenceScope, MAX_OUTPUT_CHARS, ending_of, last_chars, load_evidence, shorten_output,
+    EvidenceScope, MAX_OUTPUT_CHARS, ending_of, load_evidence, shorten_output,
 };
 pub use self::leases::NODE_PENDING_REASON;
 use self::plan::PromptPlanner;

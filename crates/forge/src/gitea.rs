@@ -19,6 +19,8 @@ use crate::error::ForgeError;
 use crate::http::{ApiProfile, ForgeHttp};
 use crate::item::{Author, BoundedList, Comment, Issue, WriteAccess};
 use crate::options::ForgeOptions;
+use crate::own_login::read_own_login;
+use crate::post_comment::post_comment;
 use crate::pull_request::{
     NewPullRequest, PullRequest, PullRequestFilter, PullRequestUpdate, Review, ReviewComment,
 };
@@ -64,7 +66,7 @@ fn author(account: Option<&Account>) -> Author {
 #[async_trait]
 impl ForgeApi for Gitea {
     async fn read_own_login(&self) -> Result<Option<String>, ForgeError> {
-        self.own_login().await
+        read_own_login(&self.http, |account: &Account| &account.login).await
     }
 
     async fn read_write_access(
@@ -107,7 +109,7 @@ impl ForgeApi for Gitea {
         number: u64,
         body: &str,
     ) -> Result<WrittenComment, ForgeError> {
-        self.write_comment(repository, number, body).await
+        post_comment(&self.http, repository, number, body).await
     }
 
     async fn list_pull_requests(

@@ -19,6 +19,8 @@ use crate::error::ForgeError;
 use crate::http::{ApiProfile, ForgeHttp};
 use crate::item::{Author, BoundedList, Comment, Issue, WriteAccess};
 use crate::options::ForgeOptions;
+use crate::own_login::read_own_login;
+use crate::post_comment::post_comment;
 use crate::pull_request::{
     NewPullRequest, PullRequest, PullRequestFilter, PullRequestUpdate, Review, ReviewComment,
 };
@@ -78,7 +80,7 @@ fn author(account: Option<&Account>, association: Option<&str>) -> Author {
 #[async_trait]
 impl ForgeApi for Github {
     async fn read_own_login(&self) -> Result<Option<String>, ForgeError> {
-        self.own_login().await
+        read_own_login(&self.http, |account: &Account| &account.login).await
     }
 
     async fn read_write_access(
@@ -121,7 +123,7 @@ impl ForgeApi for Github {
         number: u64,
         body: &str,
     ) -> Result<WrittenComment, ForgeError> {
-        self.write_comment(repository, number, body).await
+        post_comment(&self.http, repository, number, body).await
     }
 
     async fn list_pull_requests(

@@ -19,6 +19,7 @@ use crate::error::ForgeError;
 use crate::http::{ApiProfile, ForgeHttp};
 use crate::item::{Author, BoundedList, Comment, Issue, WriteAccess};
 use crate::options::ForgeOptions;
+use crate::own_login::read_own_login;
 use crate::pull_request::{
     NewPullRequest, PullRequest, PullRequestFilter, PullRequestUpdate, Review, ReviewComment,
 };
@@ -75,7 +76,7 @@ fn collection(kind: ItemKind) -> &'static str {
 #[async_trait]
 impl ForgeApi for Gitlab {
     async fn read_own_login(&self) -> Result<Option<String>, ForgeError> {
-        self.own_login().await
+        read_own_login(&self.http, |account: &Account| &account.username).await
     }
 
     async fn read_write_access(

@@ -20,6 +20,8 @@ mod gitlab;
 mod http;
 mod item;
 mod options;
+mod own_login;
+mod post_comment;
 mod pull_request;
 mod text;
 pub mod webhook;

@@ -2,8 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::git::{BranchName, CommitId};
+use serde_json::Value;
 
 use crate::item::Author;
+use crate::text::fit_body;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullRequestState {
@@ -81,6 +83,15 @@ pub struct EnsuredPullRequest {
 pub struct PullRequestUpdate {
     pub title: Option<String>,
     pub body: Option<String>,
+}
+
+impl PullRequestUpdate {
+    /// The changed fields for a forge: the title as it is written there, and the body under this name.
+    pub(crate) fn to_fields(&self, title: Option<String>, body_field: &str) -> Value {
+        let title = title.map(|title| ("title".to_owned(), title.into()));
+        let body = self.body.as_ref().map(|body| (body_field.to_owned(), fit_body(body).into()));
+        Value::Object(title.into_iter().chain(body).collect())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Untrusted text of forges: bounded, and without what a terminal interprets or a reader does not see.
 
+use cynode_domain::text::{ellipsize_chars, truncate_bytes};
 use cynode_domain::visible_text::strip_invisible;
 use cynode_runtime::terminal_text::{one_safe_line, strip_escapes};
 use url::Url;
@@ -49,12 +50,7 @@ pub(crate) fn fit_body(text: &str) -> String {
 /// A title that every forge stores, in one line.
 pub(crate) fn fit_title(text: &str) -> String {
     let line = clean_line(text, 4 * MAX_WRITTEN_TITLE_CHARS);
-    if line.chars().count() <= MAX_WRITTEN_TITLE_CHARS {
-        return line;
-    }
-    let mut short: String = line.chars().take(MAX_WRITTEN_TITLE_CHARS - 1).collect();
-    short.push('…');
-    short
+    ellipsize_chars(&line, MAX_WRITTEN_TITLE_CHARS).into_owned()
 }
 
 /// An http(s) URL without credentials; `None` for another text.
@@ -74,7 +70,7 @@ fn cut(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
-    format!("{}{CUT}", &text[..text.floor_char_boundary(max_bytes - CUT.len())])
+    format!("{}{CUT}", truncate_bytes(text, max_bytes - CUT.len()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cynode_domain::ids::ServerId;
 use cynode_domain::policy::{ErrorKind, Stage};
+use cynode_domain::text::truncate_bytes;
 use cynode_resources::audit::ToolCallRecord;
 use cynode_runtime::telemetry::gen_ai::{OperationSpan, ToolCallAttributes};
 use serde_json::value::RawValue;
@@ -317,8 +318,7 @@ pub(crate) fn record(
 
 /// A name truncated for the record.
 pub(crate) fn truncate_name(name: &str) -> String {
-    let end = (0..=NAME_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
-    name.get(..end.unwrap_or(0)).unwrap_or_default().to_owned()
+    truncate_bytes(name, NAME_BYTES).to_owned()
 }
 
 fn audited_request(call: &GatewayCall, record: ToolCallRecord) -> AuditedRequest<'_> {

@@ -1,7 +1,8 @@
 //! Sessions of clients that speak a revision with sessions.
 //!
-//! Sessions live in memory and are bounded in total and per token. A token that opens too many
-//! loses its least recently used one; a client whose session is gone gets a 404 and opens another.
+//! Sessions live in memory. Their number is bounded for each token, for each user and in total. A token or user at its limit
+//! loses its least recently used session; at the total limit no session is opened. A client whose session was removed
+//! gets a 404 and opens another.
 //!
 //! Invariant: a session is found only with the token that opened it, at the address where it was
 //! opened.
@@ -35,9 +36,16 @@ pub(crate) struct GatewaySessions {
     idle: Duration,
 }
 
-/// The session limit is reached, and no session is idle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SessionLimitReached;
+/// Why a session could not be opened. No session was removed for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OpenSessionError {
+    /// The total limit is reached, and no session is idle.
+    #[error("too many sessions; try again later")]
+    LimitReached,
+    /// The system has no randomness for the id.
+    #[error("the session id cannot be generated")]
+    NoRandomness,
+}
 
 /// One client session.
 pub(crate) struct GatewaySession {
@@ -69,24 +77,25 @@ impl GatewaySessions {
         }
     }
 
-    /// Opens a session; returns also the one that was evicted for it.
+    /// Opens a session. Returns it and the removed sessions, whose upstream connections the caller must close: idle ones,
+    /// and those that the limits of the token and of the user evicted.
     pub(crate) fn open(
         &self,
         (owner, user): (TokenHash, UserId),
         server_slug: Option<String>,
         client_description: ClientDescription,
-    ) -> Result<(Arc<GatewaySession>, Vec<Arc<GatewaySession>>), SessionLimitReached> {
+    ) -> Result<(Arc<GatewaySession>, Vec<Arc<GatewaySession>>), OpenSessionError> {
+        // Before any session is removed.
+        let id = generate_session_id().ok_or(OpenSessionError::NoRandomness)?;
         let mut open = lock(&self.open);
         let mut ended = remove_if(&mut open, |session| session.idle_for() > self.idle);
         ended.extend(evict(&mut open, self.per_token_limit, |session| session.owner == owner));
         ended.extend(evict(&mut open, self.per_user_limit, |session| session.user == user));
         if open.len() >= self.total_limit {
-            return Err(SessionLimitReached);
+            return Err(OpenSessionError::LimitReached);
         }
-        let session = Arc::new(
-            GatewaySession::new((owner, user), server_slug, client_description)
-                .ok_or(SessionLimitReached)?,
-        );
+        let session =
+            Arc::new(GatewaySession::new(id, (owner, user), server_slug, client_description));
         open.insert(session.id.clone(), Arc::clone(&session));
         Ok((session, ended))
     }
@@ -129,7 +138,7 @@ impl GatewaySessions {
     }
 }
 
-/// Removes the least recently used of the matching sessions if they have reached the limit.
+/// Removes the least recently used of the matching sessions if they have reached the limit, and cancels its requests.
 fn evict(
     open: &mut HashMap<String, Arc<GatewaySession>>,
     limit: usize,
@@ -140,7 +149,14 @@ fn evict(
         return None;
     }
     let oldest = own().max_by_key(|session| session.idle_for())?.id.clone();
-    open.remove(&oldest)
+    open.remove(&oldest).inspect(|session| session.cancel_all())
+}
+
+/// `None` if the system has no randomness.
+fn generate_session_id() -> Option<String> {
+    let mut bits = [0_u8; 32];
+    getrandom::fill(&mut bits).ok()?;
+    Some(hex::encode(bits))
 }
 
 fn remove_if(
@@ -160,16 +176,14 @@ fn remove_if(
 }
 
 impl GatewaySession {
-    /// `None` if the system has no randomness.
     fn new(
+        id: String,
         (owner, user): (TokenHash, UserId),
         server_slug: Option<String>,
         client_description: ClientDescription,
-    ) -> Option<Self> {
-        let mut bits = [0_u8; 32];
-        getrandom::fill(&mut bits).ok()?;
-        Some(Self {
-            id: hex::encode(bits),
+    ) -> Self {
+        Self {
+            id,
             owner,
             user,
             server_slug,
@@ -179,7 +193,7 @@ impl GatewaySession {
             pending_requests: Mutex::default(),
             next_request_id: AtomicU64::new(1),
             stream: Mutex::default(),
-        })
+        }
     }
 
     /// Identifies this session to upstream servers.
@@ -197,7 +211,7 @@ impl GatewaySession {
         }
     }
 
-    /// Cancels every request in flight.
+    /// Cancels every request in flight, in both directions, and ends the stream.
     fn cancel_all(&self) {
         for (_, call) in lock(&self.calls).drain() {
             call.cancel();
@@ -241,7 +255,7 @@ impl GatewaySession {
 
     /// Sends `request` to the client through `send` under an id of the gateway, waits for the
     /// response and returns it with the original id.
-    pub(crate) async fn ask(
+    pub(crate) async fn relay_request_to_client(
         &self,
         request: &RawValue,
         send: &mpsc::Sender<Box<RawValue>>,
@@ -255,7 +269,7 @@ impl GatewaySession {
         let ours = self.next_request_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         lock(&self.pending_requests).insert(ours, sender);
-        let _forget = PendingRequestGuard { session: self, ask: ours };
+        let _forget = PendingRequestGuard { session: self, request_id: ours };
         send.send(rpc::request(&ours.to_string(), &method, params))
             .await
             .map_err(|_| ClientUnreachable)?;
@@ -275,11 +289,11 @@ impl GatewaySession {
         request: &RawValue,
     ) -> Result<Box<RawValue>, ClientUnreachable> {
         let stream = lock(&self.stream).clone().ok_or(ClientUnreachable)?;
-        self.ask(request, &stream).await
+        self.relay_request_to_client(request, &stream).await
     }
 
     /// Accepts the client's response; returns whether a request was waiting for it.
-    pub(crate) fn answered(&self, id: &RawValue, answer: Box<RawValue>) -> bool {
+    pub(crate) fn resolve_pending_request(&self, id: &RawValue, answer: Box<RawValue>) -> bool {
         let waiting =
             id.get().parse().ok().and_then(|id: u64| lock(&self.pending_requests).remove(&id));
         waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
@@ -301,12 +315,12 @@ impl Drop for InFlightGuard {
 
 struct PendingRequestGuard<'a> {
     session: &'a GatewaySession,
-    ask: u64,
+    request_id: u64,
 }
 
 impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.session.pending_requests).remove(&self.ask);
+        lock(&self.session.pending_requests).remove(&self.request_id);
     }
 }
 
@@ -386,7 +400,10 @@ mod tests {
         let sessions = sessions(9, 1);
         sessions.open(caller("a"), None, about()).unwrap();
 
-        assert_eq!(sessions.open(caller("b"), None, about()).err(), Some(SessionLimitReached));
+        assert_eq!(
+            sessions.open(caller("b"), None, about()).err(),
+            Some(OpenSessionError::LimitReached)
+        );
     }
 
     #[tokio::test]
@@ -402,13 +419,40 @@ mod tests {
                 r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"n":1}}"#
             );
             let answer = rpc::raw(r#"{"jsonrpc":"2.0","id":1,"result":{"x":2}}"#.to_owned());
-            assert!(session.answered(&rpc::raw("1".to_owned()), answer.clone()));
-            assert!(!session.answered(&rpc::raw("1".to_owned()), answer), "only once");
+            assert!(session.resolve_pending_request(&rpc::raw("1".to_owned()), answer.clone()));
+            assert!(
+                !session.resolve_pending_request(&rpc::raw("1".to_owned()), answer),
+                "only once"
+            );
         };
 
-        let (answer, ()) = tokio::join!(session.ask(&question, &sender), client);
+        let (answer, ()) =
+            tokio::join!(session.relay_request_to_client(&question, &sender), client);
 
         assert_eq!(answer.unwrap().get(), r#"{"jsonrpc":"2.0","id":"q","result":{"x":2}}"#);
+    }
+
+    #[tokio::test]
+    async fn evicting_a_busy_session_cancels_its_requests_in_both_directions() {
+        let sessions = sessions(1, 9);
+        let (session, _) = sessions.open(caller("a"), None, about()).unwrap();
+        let (cancel, id) = (CancellationToken::new(), rpc::raw("7".to_owned()));
+        let _call = session.register_request(&id, cancel.clone());
+        let mut stream = session.open_stream();
+        let question = rpc::request("\"q\"", "sampling/createMessage", "{}");
+        let evict = async {
+            stream.recv().await.unwrap();
+            sessions.open(caller("a"), None, about()).unwrap();
+            assert!(cancel.is_cancelled());
+        };
+
+        let (answer, ()) = tokio::join!(session.send_request_on_stream(&question), evict);
+
+        assert!(
+            answer.is_err(),
+            "the upstream's request does not wait for a client without a session"
+        );
+        assert!(stream.recv().await.is_none());
     }
 
     #[tokio::test]

@@ -156,12 +156,12 @@ impl ToolContext {
 
 type ToolFuture = BoxFuture<'static, Result<Value, ToolFault>>;
 
-/// Whether a call changes state.
+/// Whether a call of a tool changes state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolEffect {
-    /// Read-only. Access may still be logged.
-    Looks,
-    Changes,
+pub enum ToolSideEffect {
+    /// Access may still be logged.
+    ReadOnly,
+    Mutating,
 }
 
 /// A built-in tool.
@@ -174,7 +174,7 @@ pub struct BuiltinToolSpec {
     pub description: &'static str,
     /// Where it may be called from.
     pub scope: ToolScope,
-    pub effect: ToolEffect,
+    pub side_effect: ToolSideEffect,
     /// The JSON Schema of its arguments, derived from their type.
     pub input: fn() -> Value,
     /// The JSON Schema of its results.
@@ -185,7 +185,7 @@ pub struct BuiltinToolSpec {
 impl BuiltinToolSpec {
     /// The tool as it is stored in the registry.
     pub fn to_registry_tool(&self) -> BuiltinTool {
-        let hints = json!({ "readOnlyHint": self.effect == ToolEffect::Looks });
+        let hints = json!({ "readOnlyHint": self.side_effect == ToolSideEffect::ReadOnly });
         BuiltinTool {
             name: self.name.to_owned(),
             scope: self.scope,
@@ -482,8 +482,11 @@ mod tests {
         let real: BTreeSet<_> = all()
             .iter()
             .map(|tool| {
-                let effect = format!("{:?}", tool.effect).to_lowercase();
-                vec![format!("`{}`", tool.name), tool.scope.to_string(), effect]
+                let side_effect = match tool.side_effect {
+                    ToolSideEffect::ReadOnly => "read-only",
+                    ToolSideEffect::Mutating => "mutating",
+                };
+                vec![format!("`{}`", tool.name), tool.scope.to_string(), side_effect.to_owned()]
             })
             .collect();
         assert_eq!(told, real);

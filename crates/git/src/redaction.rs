@@ -1,5 +1,6 @@
 //! Text of git and of remotes, made safe to show: without secrets, control characters and progress lines.
 
+use cynode_domain::text::ellipsize_bytes;
 use cynode_runtime::redact::redact;
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -18,13 +19,7 @@ pub(crate) fn summarize_output(output: &[u8], secrets: &[SecretString]) -> Strin
         .filter(|line| !line.is_empty() && !is_progress(line))
         .collect();
     let shown = &lines[lines.len().saturating_sub(MAX_LINES)..];
-    let mut message = redact_text(&shown.join("\n"), secrets);
-    if message.len() > MAX_MESSAGE_BYTES {
-        let end = (0..=MAX_MESSAGE_BYTES).rev().find(|at| message.is_char_boundary(*at));
-        message.truncate(end.unwrap_or_default());
-        message.push('…');
-    }
-    message
+    ellipsize_bytes(&redact_text(&shown.join("\n"), secrets), MAX_MESSAGE_BYTES).into_owned()
 }
 
 /// Removes the given secrets, user information of addresses and everything that looks like a secret, and replaces
@@ -105,6 +100,6 @@ mod tests {
     fn long_messages_are_cut_at_a_character() {
         let message = summarize_output("é ".repeat(5000).as_bytes(), &[]);
 
-        assert!(message.len() <= MAX_MESSAGE_BYTES + "…".len() && message.ends_with('…'));
+        assert!(message.len() <= MAX_MESSAGE_BYTES && message.ends_with('…'));
     }
 }

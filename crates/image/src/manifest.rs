@@ -130,12 +130,12 @@ pub(crate) struct ImageConfigDocument {
     #[serde(default)]
     os: String,
     #[serde(default)]
-    config: Option<RuntimeConfig>,
+    config: Option<ImageRuntimeConfig>,
     rootfs: RootFilesystem,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct RuntimeConfig {
+struct ImageRuntimeConfig {
     #[serde(default, rename = "Env")]
     env: Option<Vec<String>>,
 }

@@ -11,6 +11,7 @@ mod markdown;
 mod pack;
 
 use cynode_domain::knowledge::{DocumentKind, MAX_DOCUMENT_BYTES};
+use cynode_domain::text::truncate_chars;
 use cynode_domain::visible_text::strip_invisible;
 use sha2::{Digest as _, Sha256};
 
@@ -107,7 +108,7 @@ impl Block {
 }
 
 fn shorten_heading(heading: &str) -> String {
-    heading.chars().take(MAX_HEADING_CHARS).collect()
+    truncate_chars(heading, MAX_HEADING_CHARS).to_owned()
 }
 
 #[cfg(test)]

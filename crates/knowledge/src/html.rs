@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 
+use cynode_domain::text::{single_line, truncate_chars};
 use cynode_domain::visible_text::is_shown;
 use html5ever::buffer_queue::BufferQueue;
 use html5ever::tendril::StrTendril;
@@ -37,8 +38,7 @@ pub fn read_page(html: &str, max_bytes: usize, marks_headings: bool) -> Readable
     let _ = tokenizer.feed(&input);
     tokenizer.end();
     let state = tokenizer.sink.state.into_inner();
-    let title: String = state.title.chars().take(TITLE_CHARS).collect();
-    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = single_line(truncate_chars(&state.title, TITLE_CHARS));
     ReadablePage {
         title: (!title.is_empty()).then_some(title),
         text: state.text.trim_end().to_owned(),

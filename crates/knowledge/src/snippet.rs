@@ -1,5 +1,7 @@
 //! The part of a passage that is shown for a query, and its citation.
 
+use cynode_domain::text::ellipsize_bytes;
+
 use crate::words::{TermId, is_function_word, stem, words};
 
 /// The citation of a passage: its path and first line.
@@ -23,10 +25,8 @@ pub fn snippet(text: &str, first_line: u32, terms: &[TermId], max_bytes: usize) 
         }
     }
     let end = window_end(&lines, best, max_bytes);
-    let mut shown = lines.get(best..end).unwrap_or_default().join("\n");
-    if shown.len() > max_bytes {
-        shown = cut(&shown, max_bytes);
-    }
+    let shown = lines.get(best..end).unwrap_or_default().join("\n");
+    let shown = ellipsize_bytes(&shown, max_bytes).into_owned();
     (first_line + u32::try_from(best).unwrap_or(0), shown)
 }
 
@@ -47,16 +47,6 @@ fn count_hits(line: &str, terms: &[TermId]) -> usize {
     let is_hit =
         |word: &String| !is_function_word(word) && terms.contains(&TermId::from_term(&stem(word)));
     words(line).iter().filter(|word| is_hit(word)).count()
-}
-
-/// A text of at most `max_bytes` bytes, cut between characters.
-pub fn cut(text: &str, max_bytes: usize) -> String {
-    if text.len() <= max_bytes {
-        return text.to_owned();
-    }
-    let room = max_bytes.saturating_sub('…'.len_utf8());
-    let end = (0..=room).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}…", &text[..end])
 }
 
 #[cfg(test)]

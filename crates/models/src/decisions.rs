@@ -11,11 +11,11 @@ use cynode_resources::paging::PageRequest;
 
 /// Reads recorded decisions. Cheap to clone.
 #[derive(Clone)]
-pub struct Decisions {
+pub struct DecisionRecords {
     store: Store,
 }
 
-impl Decisions {
+impl DecisionRecords {
     pub fn new(store: Store) -> Self {
         Self { store }
     }

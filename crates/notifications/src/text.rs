@@ -1,39 +1,25 @@
 //! Texts of agents, models and people as parts of a message: without secrets, bounded, without characters that control a
 //! terminal, a mail or the direction of text.
 
+use cynode_domain::text::{ellipsize_chars, single_line};
+use cynode_domain::visible_text::strip_invisible;
 use cynode_resources::secrets::RedactSecrets as _;
 
 /// One line of at most `max` characters.
 pub(crate) fn clean_line(text: &str, max: usize) -> String {
-    let words: Vec<String> = clean(text).split_whitespace().map(ToOwned::to_owned).collect();
-    shorten(&words.join(" "), max)
+    ellipsize_chars(&single_line(&clean(text)), max).into_owned()
 }
 
 /// Lines of at most `max` characters together.
 pub(crate) fn clean_block(text: &str, max: usize) -> String {
     let clean = clean(text);
     let lines: Vec<&str> = clean.lines().map(str::trim_end).collect();
-    shorten(lines.join("\n").trim(), max)
+    ellipsize_chars(lines.join("\n").trim(), max).into_owned()
 }
 
 fn clean(text: &str) -> String {
-    let text = text.to_owned().redact_secrets();
-    text.chars().filter(|c| *c == '\n' || *c == '\t' || !is_hidden(*c)).collect()
-}
-
-/// Control characters, and invisible ones that change the direction or the reading of text.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-        || matches!(c, '\u{e0000}'..='\u{e007f}')
-}
-
-fn shorten(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(max.saturating_sub(1)).collect();
-    kept.trim_end().to_owned() + "…"
+    // Separators of lines and paragraphs would break a line of a message.
+    strip_invisible(&text.to_owned().redact_secrets()).replace(['\u{2028}', '\u{2029}'], "")
 }
 
 #[cfg(test)]

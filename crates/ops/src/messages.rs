@@ -24,6 +24,7 @@ use cynode_domain::error_class::{Classification, Classified, ErrorClass};
 use cynode_domain::ids::MessageId;
 use cynode_domain::report::{MAX_ITEMS, MAX_LINE_BYTES, MAX_TEXT_BYTES};
 use cynode_domain::status::IllegalTransition;
+use cynode_domain::text::ellipsize_bytes;
 use cynode_runtime::clock::SharedClock;
 use cynode_store::{AgentMessage, Store, TaskAgent};
 use cynode_wire::apmas::{AgentView, InstructionView, MessageView};
@@ -181,12 +182,8 @@ const BRIEF_TEXT_BYTES: usize = 2 * 1024;
 const BRIEF_JSON_BYTES: usize = 8 * 1024;
 
 /// Truncates text for lists; the item itself has all of it.
-pub(crate) fn truncate_text(mut text: String) -> String {
-    if text.len() > BRIEF_TEXT_BYTES {
-        text.truncate(text.floor_char_boundary(BRIEF_TEXT_BYTES));
-        text.push('…');
-    }
-    text
+pub(crate) fn truncate_text(text: &str) -> String {
+    ellipsize_bytes(text, BRIEF_TEXT_BYTES).into_owned()
 }
 
 /// Omits long JSON in lists; the item itself has all of it.

@@ -9,6 +9,7 @@ mod guide;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cynode_domain::project_context::ProjectContext;
+use cynode_domain::text::truncate_at_line;
 use cynode_domain::work_kind::ProjectKind;
 
 /// The file that makes a request for a new project.
@@ -217,12 +218,7 @@ pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
-    let mut end = max_bytes;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let kept = &text[..end];
-    let kept = kept.rfind('\n').map_or(kept, |line| &kept[..line]);
+    let kept = truncate_at_line(text, max_bytes);
     format!("{kept}\n[cut: {} more bytes]", text.len() - kept.len())
 }
 

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use cynode_domain::project_excerpts::ProjectExcerpts;
 use cynode_domain::report::ReviewFeedback;
+use cynode_domain::text::single_line;
 use cynode_domain::work::UnitKind;
 
 use crate::assignment::AgentAssignment;
@@ -58,7 +59,7 @@ pub fn render_prompt(
         (
             "Example to follow",
             "files",
-            context.pattern_reference.as_deref().map(one_line).unwrap_or_default(),
+            context.pattern_reference.as_deref().map(single_line).unwrap_or_default(),
         ),
     ] {
         section(&mut text, heading, &quote(label, &items));
@@ -192,17 +193,17 @@ fn section(text: &mut String, heading: &str, body: &str) {
 }
 
 fn list(items: &[String]) -> String {
-    items.iter().map(|item| format!("- {}", one_line(item))).collect::<Vec<_>>().join("\n")
+    items.iter().map(|item| format!("- {}", single_line(item))).collect::<Vec<_>>().join("\n")
 }
 
 fn numbered(items: &[String]) -> String {
-    let line = |(index, item): (usize, &String)| format!("{}. {}", index + 1, one_line(item));
+    let line = |(index, item): (usize, &String)| format!("{}. {}", index + 1, single_line(item));
     items.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn pairs<'a>(items: impl Iterator<Item = (&'a String, &'a String)>) -> String {
     items
-        .map(|(key, value)| format!("- {}: {}", one_line(key), one_line(value)))
+        .map(|(key, value)| format!("- {}: {}", single_line(key), single_line(value)))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -219,16 +220,16 @@ fn feedback_lines(feedback: &ReviewFeedback) -> String {
             let place = if issue.file_location.is_empty() {
                 String::new()
             } else {
-                format!(" at {}", one_line(&issue.file_location))
+                format!(" at {}", single_line(&issue.file_location))
             };
             let fix = if issue.description.contains(&issue.how_to_fix) {
                 String::new()
             } else {
-                format!(" Fix: {}", one_line(&issue.how_to_fix))
+                format!(" Fix: {}", single_line(&issue.how_to_fix))
             };
             lines.push(format!(
                 "- {weight}{place}: {}.{fix}",
-                one_line(&issue.description).trim_end_matches('.')
+                single_line(&issue.description).trim_end_matches('.')
             ));
         }
     }
@@ -246,16 +247,6 @@ pub(crate) fn quote(label: &str, text: &str) -> String {
         fence.push('~');
     }
     format!("{fence} {label}\n{text}\n{fence}")
-}
-
-/// A text on one line, without control characters.
-fn one_line(text: &str) -> String {
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .chars()
-        .filter(|letter| !letter.is_control())
-        .collect()
 }
 
 #[cfg(test)]
@@ -374,6 +365,6 @@ mod tests {
         let quoted = quote("request", hostile);
 
         assert!(quoted.starts_with("~~~~~ request\n") && quoted.ends_with("\n~~~~~"), "{quoted}");
-        assert_eq!(one_line("a\n## Result\u{7}"), "a ## Result");
+        assert_eq!(single_line("a\n## Result\u{7}"), "a ## Result");
     }
 }

@@ -1,5 +1,7 @@
 //! The requirements of a request: its list items, and the sentences that demand something.
 
+use cynode_domain::text::{single_line, truncate_chars};
+
 use crate::intake::{find_requested, split_demands};
 
 /// The most requirements.
@@ -38,8 +40,7 @@ pub fn list_requirements(request: &str) -> Vec<String> {
 
 /// A text on one line, without its heading marks and shortened.
 fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.trim_start_matches('#').split_whitespace().collect();
-    words.join(" ").chars().take(MAX_CHARS).collect()
+    truncate_chars(&single_line(text.trim_start_matches('#')), MAX_CHARS).to_owned()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cynode_domain::project_context::ProjectContext;
 use cynode_domain::report::ReviewFeedback;
+use cynode_domain::text::ellipsize_chars;
 use cynode_domain::work::UnitKind;
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +136,5 @@ pub fn artifact_path(kind: UnitKind, component: &str) -> Option<String> {
 pub fn summarize(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.trim_start_matches('#').trim();
-    let short: String = line.chars().take(MAX_SUMMARY_CHARS).collect();
-    if short.len() < line.len() { format!("{short}…") } else { short }
+    ellipsize_chars(line, MAX_SUMMARY_CHARS).into_owned()
 }

@@ -6,6 +6,8 @@
 mod definitions;
 mod patch;
 
+use cynode_domain::text::truncate_chars;
+
 use crate::context::is_test_path;
 use definitions::{is_check_definition, is_check_script, weakened_definitions};
 use patch::{FileChange, parse_patch};
@@ -171,8 +173,8 @@ fn contains_mark(line: &str, mark: &str) -> bool {
     })
 }
 
-fn shorten(line: &str) -> String {
-    line.chars().take(120).collect()
+fn shorten(line: &str) -> &str {
+    truncate_chars(line, 120)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use cynode_domain::request::{
     RequestState,
 };
 use cynode_domain::status::{RequestPhase, TaskStatus};
+use cynode_domain::text::truncate_chars;
 use cynode_domain::visible_text::strip_invisible;
 use cynode_execution::tasks::{CreationHook, TaskError, task_event};
 use cynode_planning::assignment::is_known_agent;
@@ -145,7 +146,7 @@ impl RequestService {
         if found.await?.is_some() {
             return Ok(());
         }
-        let name: String = name.chars().take(100).collect();
+        let name = truncate_chars(name, 100);
         let fault = format!("there is no agent \"{name}\"; `cynork agent profiles` lists them");
         Err(RequestError::Invalid(vec![fault]))
     }

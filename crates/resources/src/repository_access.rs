@@ -11,8 +11,10 @@ use cynode_domain::policy::repository_access::{
     REPOSITORY_RESOURCE, RepositoryAccess, RepositoryAction,
 };
 use cynode_domain::policy::rules::{AccessRule, Conditions, RuleSubject, RuleVerdict};
-use cynode_store::{AccessChange, Setting, Store, StoredRule, Tx};
-use serde_json::json;
+use cynode_domain::text::truncate_chars;
+use cynode_store::{AccessChange, Store, StoredRule, Tx};
+
+use crate::rules::mark_seeded;
 
 /// Setting that marks the initial rules about repositories as seeded; without it they are seeded again.
 const SEEDED_SETTING: &str = "access.rules.repositories_seeded";
@@ -71,8 +73,8 @@ impl RepositoryCheck {
 impl RepositoryDenied {
     fn describe(&self) -> String {
         let action = self.check.action;
-        let resource: String =
-            self.check.url.resource_name().chars().take(MAX_SHOWN_CHARS).collect();
+        let resource = self.check.url.resource_name();
+        let resource = truncate_chars(&resource, MAX_SHOWN_CHARS);
         match self.rule {
             Some(rule) => format!(
                 "rule {rule} denies {action} in {resource}: ask an administrator, who finds it with `cynork rules list`"
@@ -113,15 +115,7 @@ pub(crate) async fn seed_repository_rules(
     tx: &mut Tx,
     now: DateTime<Utc>,
 ) -> Result<bool, cynode_store::Error> {
-    let mark = Setting {
-        key: SEEDED_SETTING.to_owned(),
-        value: json!(true),
-        version: 1,
-        updated_at: now,
-        updated_by: None,
-    };
-    // Not written: the marker exists already, or another process seeds at the same time.
-    if !tx.setting_put(&mark).await? {
+    if !mark_seeded(tx, SEEDED_SETTING, now).await? {
         return Ok(false);
     }
     for action in RepositoryAction::ALL {

@@ -237,6 +237,16 @@ pub async fn seed_rules(tx: &mut Tx, now: DateTime<Utc>) -> Result<bool, cynode_
     Ok(seed_repository_rules(tx, now).await? || about_tools)
 }
 
+/// Marks rules as seeded; false if they are already, or if another process seeds them at the same time.
+pub(crate) async fn mark_seeded(
+    tx: &mut Tx,
+    key: &str,
+    now: DateTime<Utc>,
+) -> Result<bool, cynode_store::Error> {
+    let (key, value) = (key.to_owned(), json!(true));
+    tx.setting_put(&Setting { key, value, version: 1, updated_at: now, updated_by: None }).await
+}
+
 async fn seed_tool_rules(tx: &mut Tx, now: DateTime<Utc>) -> Result<bool, cynode_store::Error> {
     match tx.setting_lock(SEEDED_SETTING).await {
         // The marker exists, even if its value is unreadable.
@@ -247,15 +257,7 @@ async fn seed_tool_rules(tx: &mut Tx, now: DateTime<Utc>) -> Result<bool, cynode
             }
         }
     }
-    let mark = Setting {
-        key: SEEDED_SETTING.to_owned(),
-        value: json!(true),
-        version: 1,
-        updated_at: now,
-        updated_by: None,
-    };
-    // Another process may have seeded concurrently.
-    if !tx.setting_put(&mark).await? {
+    if !mark_seeded(tx, SEEDED_SETTING, now).await? {
         return Ok(false);
     }
     for caller in Principal::ALL {

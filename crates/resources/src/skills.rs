@@ -15,7 +15,7 @@ mod write;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::error_class::{Classification, Classified, ErrorClass};
-use cynode_domain::ids::SkillId;
+use cynode_domain::ids::{ProjectId, SkillId};
 use cynode_domain::skill::{SYSTEM_SKILL, SkillScope};
 use cynode_runtime::clock::SharedClock;
 pub use cynode_skill_scan::{Category, ScanFinding};
@@ -137,11 +137,22 @@ impl Skills {
         caller: &Caller,
         query: &SkillQuery,
     ) -> Result<Page<SkillView>, SkillError> {
+        self.list_in_project(caller, query, None).await
+    }
+
+    /// As [`Self::list`], without the skills of projects other than `bound_project`, if there is one.
+    pub async fn list_in_project(
+        &self,
+        caller: &Caller,
+        query: &SkillQuery,
+        bound_project: Option<ProjectId>,
+    ) -> Result<Page<SkillView>, SkillError> {
         let request = PageRequest::<SkillId>::parse(&query.page())?;
         let filter = SkillFilter {
             reader: caller.own(),
             scope: query.scope,
             owner: query.owner,
+            bound_project,
             before: request.before,
             limit: request.fetch,
         };

@@ -8,6 +8,7 @@ use cynode_domain::ids::RunId;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply};
 use cynode_domain::run::RunVerb;
+use cynode_domain::text::truncate_chars;
 use cynode_store::{Effect, NewEvent, RunQuestion, Store, Tx};
 use cynode_wire::runs::{AnswerRun, MAX_COMMENT_CHARS, RunDetail};
 use cynode_wire::tasks::{MAX_COMMANDS, MAX_COMMANDS_BYTES};
@@ -188,7 +189,7 @@ fn answer_detail(pending: &RunQuestion, answer: &Answer) -> Value {
         Some(Reply::Retry {}) => "retry".to_owned(),
         None => "nothing".to_owned(),
     };
-    let reply: String = reply.chars().take(MAX_COMMENT_CHARS).collect();
+    let reply = truncate_chars(&reply, MAX_COMMENT_CHARS);
     json!({ "question": pending.question.text, "reply": reply, "comment": answer.comment })
 }
 

@@ -14,6 +14,7 @@ use cynode_domain::run::{
     DISPATCH_NODE, FAILED_EDGE, FINALIZE_NODE, MARK_FAILED_NODE, PLAN_NODE, RunVerb, VERIFY_NODE,
     next_node,
 };
+use cynode_domain::text::ellipsize_chars;
 use cynode_domain::verdict::FindingStatus;
 use cynode_store::{Job, ManagerDecision, RunAction, Transition, Tx};
 use cynode_wire::page::{Page, PageQuery};
@@ -374,11 +375,7 @@ const fn finding_word(status: FindingStatus) -> &'static str {
 }
 
 fn shorten(text: &str) -> String {
-    let mut line: String = text.chars().take(MAX_CHARS).collect();
-    if text.chars().count() > MAX_CHARS {
-        line.push('…');
-    }
-    line
+    ellipsize_chars(text, MAX_CHARS).into_owned()
 }
 
 #[cfg(test)]

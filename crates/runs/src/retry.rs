@@ -9,6 +9,7 @@ use cynode_domain::run::{
     COLLECT_NODE, DISPATCH_NODE, FAILED_EDGE, MARK_FAILED_NODE, RunVerb, VERIFY_NODE, next_node,
 };
 use cynode_domain::status::{JobStatus, RunStatus, TaskStatus};
+use cynode_domain::text::truncate_chars;
 use cynode_store::{BranchSeed, Run, RunBranch, Transition, Tx};
 use cynode_wire::runs::{RetryRun, RunDetail};
 use cynode_workflow_state::StoredState;
@@ -140,7 +141,7 @@ async fn find_retry_row(
         // The node was next when the run was stopped.
         None if next_node(&last.node, &last.edge) == Some(node.as_str()) => Ok(last.sequence),
         None => {
-            let node: String = node.chars().take(64).collect();
+            let node = truncate_chars(&node, 64);
             Err(RunError::Invalid(vec![format!("the run has no row of node \"{node}\"")]))
         }
     }

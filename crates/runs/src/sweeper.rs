@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_runtime::clock::SharedClock;
 use cynode_runtime::shutdown::Shutdown;
@@ -227,12 +227,12 @@ async fn expire_overdue(
     let (mut ended, mut is_revoked) = (vec![], false);
     for job in tx.job_list_expired().await? {
         let reason = "its node stopped reporting; whether it finished is unknown".to_owned();
-        let ending = Ending::Interrupted { reason };
+        let ending = JobEnding::Interrupted { reason };
         is_revoked |= expire_job(tx, &job, JobStatus::LeaseExpired, ending).await?;
         ended.push(job.spec.id);
     }
     for job in tx.job_list_stranded(now - PINNED_TIMEOUT, BATCH).await? {
-        let ending = Ending::NotStarted { reason: describe_stranding(tx, &job).await? };
+        let ending = JobEnding::NotStarted { reason: describe_stranding(tx, &job).await? };
         is_revoked |= expire_job(tx, &job, JobStatus::Failed, ending).await?;
         ended.push(job.spec.id);
     }
@@ -276,7 +276,7 @@ async fn expire_job(
     tx: &mut Tx,
     job: &Job,
     status: JobStatus,
-    ending: Ending,
+    ending: JobEnding,
 ) -> Result<bool, NodeError> {
     let status = job.status.advance(status)?;
     let empty = String::new();

@@ -1,5 +1,7 @@
 //! Text of programs, without what a terminal would interpret.
 
+use cynode_domain::text::{last_bytes, single_line, truncate_bytes};
+
 /// Removes terminal sequences such as colours, and control characters other than line feeds and tabs.
 pub fn strip_escapes(text: &str) -> String {
     let mut stripped = String::new();
@@ -24,15 +26,13 @@ pub fn strip_escapes(text: &str) -> String {
 /// by one blank, and its middle left out if it is too long.
 pub fn one_safe_line(text: &str, max_bytes: usize) -> String {
     const GAP: &str = " [...] ";
-    let words = strip_escapes(text);
-    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = single_line(&strip_escapes(text));
     if line.len() <= max_bytes {
         return line;
     }
     let kept = max_bytes.saturating_sub(GAP.len());
-    let head = line.floor_char_boundary(kept / 2);
-    let tail = line.ceil_char_boundary(line.len() - (kept - kept / 2));
-    format!("{}{GAP}{}", &line[..head], &line[tail..])
+    let (head, tail) = (truncate_bytes(&line, kept / 2), last_bytes(&line, kept - kept / 2));
+    format!("{head}{GAP}{tail}")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 
 use crate::job_dir::JobDir;
 use crate::request::SandboxRequest;
@@ -43,7 +43,7 @@ pub(crate) trait SandboxBackend: Sized {
 
     /// Waits for the end. Returns how the job ended, given what its supervisor and
     /// [`SandboxEvent::Ended`] say.
-    fn finish(self, ending: Option<Ending>) -> Ending;
+    fn finish(self, ending: Option<JobEnding>) -> JobEnding;
 }
 
 /// Where the output of the command goes.
@@ -61,7 +61,7 @@ pub(crate) enum SandboxEvent {
     /// The command runs, confined by these isolation features.
     Started { features: Vec<String> },
     /// The command has ended, or a limit ended it.
-    Ended(Ending),
+    Ended(JobEnding),
     /// No process of the sandbox is left.
     Closed,
 }

@@ -33,22 +33,27 @@ const OPEN_FILES: u64 = 4096;
 
 /// Execs the command of `plan`; returns only on failure.
 pub(crate) fn main(plan: &str) -> ExitCode {
-    let Ok(mut answer) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else {
+    let Ok(mut init_channel) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else {
         return ExitCode::FAILURE;
     };
     let mut message = [0];
-    let root = answer.write_all(&[STAGE_IS_READY]).and_then(|()| answer.read_exact(&mut message));
+    let root = init_channel
+        .write_all(&[STAGE_IS_READY])
+        .and_then(|()| init_channel.read_exact(&mut message));
     // PID 1 ended, or could not build the root.
     if root.is_err() || message != [ROOT_IS_BUILT] {
         return ExitCode::FAILURE;
     }
-    let Err(reason) = confine_and_exec(plan, &mut answer);
+    let Err(reason) = confine_and_exec(plan, &mut init_channel);
     // If the write fails, PID 1 still sees this process exit.
-    let _ = write_report(&mut answer, &ConfinementReport::Failed(reason));
+    let _ = write_report(&mut init_channel, &ConfinementReport::Failed(reason));
     ExitCode::FAILURE
 }
 
-fn confine_and_exec(plan: &str, answer: &mut File) -> Result<std::convert::Infallible, String> {
+fn confine_and_exec(
+    plan: &str,
+    init_channel: &mut File,
+) -> Result<std::convert::Infallible, String> {
     let plan: ExecPlan =
         serde_json::from_str(plan).map_err(with_context("the plan is unreadable"))?;
     let features = confine(&plan)?;
@@ -56,7 +61,7 @@ fn confine_and_exec(plan: &str, answer: &mut File) -> Result<std::convert::Infal
         return Err("there is no command".to_owned());
     };
     let declared = if plan.is_interactive { read_declared_env()? } else { BTreeMap::new() };
-    write_report(answer, &ConfinementReport::Enforced(features))
+    write_report(init_channel, &ConfinementReport::Enforced(features))
         .map_err(with_context("PID 1 cannot be reached"))?;
     // On success exec closes the report's descriptor, which signals PID 1.
     let error = Command::new(program)
@@ -71,13 +76,13 @@ fn confine_and_exec(plan: &str, answer: &mut File) -> Result<std::convert::Infal
 fn read_declared_env() -> Result<BTreeMap<String, String>, String> {
     let declared = std::env::var_os(DECLARED_ENV_VAR).unwrap_or_default();
     serde_json::from_slice(declared.as_bytes())
-        .map_err(with_context("the variables are unreadable"))
+        .map_err(with_context("the declared environment variables are unreadable"))
 }
 
-fn write_report(answer: &mut File, message: &ConfinementReport) -> io::Result<()> {
+fn write_report(init_channel: &mut File, message: &ConfinementReport) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    answer.write_all(&line)
+    init_channel.write_all(&line)
 }
 
 fn confine(plan: &ExecPlan) -> Result<Vec<String>, String> {
@@ -85,8 +90,8 @@ fn confine(plan: &ExecPlan) -> Result<Vec<String>, String> {
         .map_err(with_context("the workspace cannot be entered"))?;
     let input = if plan.is_interactive { SANDBOX_STDIN } else { "/dev/null" };
     let input = File::open(input).map_err(with_context("standard input cannot be opened"))?;
-    dup2_stdin(input).map_err(with_context("standard input cannot be closed"))?;
-    setsid().map_err(with_context("a session cannot be made"))?;
+    dup2_stdin(input).map_err(with_context("standard input cannot be replaced"))?;
+    setsid().map_err(with_context("cannot start a session (setsid)"))?;
     // The OOM killer should prefer job processes.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     set_rlimits(&plan.limits).map_err(with_context("the limits cannot be set"))?;
@@ -130,7 +135,7 @@ fn drop_privileges(uid: Option<u32>) -> Result<(), String> {
         .and_then(|()| caps::clear(None, CapSet::Bounding))
         .map_err(failed)?;
     if let Some(uid) = uid {
-        become_user(uid).map_err(with_context("the job's own user cannot be taken"))?;
+        become_user(uid).map_err(with_context("cannot switch to the job's user"))?;
     }
     for set in [CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
         caps::clear(None, set).map_err(with_context("capabilities cannot be dropped"))?;

@@ -19,7 +19,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
@@ -43,14 +43,14 @@ pub(crate) fn main(path: &Path) -> ExitCode {
         .canonicalize()
         .map_err(|error| error.to_string())
         .and_then(|path| run_sandbox(&JobDir::open(&path), &reporter))
-        .unwrap_or_else(|reason| Ending::NotStarted { reason });
+        .unwrap_or_else(|reason| JobEnding::NotStarted { reason });
     match reporter.send(&InitReport::Ended { ending }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<Ending, String> {
+fn run_sandbox(dir: &JobDir, reporter: &InitReporter) -> Result<JobEnding, String> {
     prctl::set_pdeathsig(Signal::SIGKILL)
         .map_err(with_context("the supervisor cannot be watched"))?;
     prctl::set_dumpable(false).map_err(with_context("PID 1 cannot be hidden"))?;

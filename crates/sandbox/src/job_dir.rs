@@ -288,30 +288,18 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
 #[cfg(test)]
 mod tests {
     use cynode_domain::ids::{RunId, TaskId};
-    use cynode_domain::job::{Action, Limits};
+    use cynode_domain::job::Action;
     use cynode_wire::nodes::Assignment;
 
     use super::*;
     use crate::spec::Isolation;
 
     fn spec() -> JobSpec {
+        let action = Action::Command { line: "true".to_owned() };
+        let assignment =
+            Assignment::new(JobId::generate(), TaskId::generate(), RunId::generate(), action);
         JobSpec {
-            assignment: Assignment {
-                job_id: JobId::generate(),
-                task_id: TaskId::generate(),
-                run_id: RunId::generate(),
-                action: Action::Command { line: "true".to_owned() },
-                limits: Limits::default(),
-                attachments: vec![],
-                trace: None,
-                incarnation: None,
-                repository: None,
-                push: None,
-                agent: None,
-                image: None,
-                cache: None,
-                needs_workspace: false,
-            },
+            assignment,
             workspace: PathBuf::from("/nowhere"),
             isolation: Isolation::OwnUser,
             expose: vec![],

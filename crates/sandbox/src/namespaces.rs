@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -105,16 +105,16 @@ impl SandboxBackend for NamespaceSandbox {
     }
 
     fn find_reached_limit(&self) -> Option<String> {
-        self.cgroup.as_ref()?.find_denied_process(&self.limits)
+        self.cgroup.as_ref()?.find_exceeded_process_limit(&self.limits)
     }
 
-    fn finish(mut self, ending: Option<Ending>) -> Ending {
+    fn finish(mut self, ending: Option<JobEnding>) -> JobEnding {
         let status = self.init.wait();
         let by_kernel = self
             .cgroup
             .as_ref()
             .and_then(|cgroup| cgroup.find_ending(ending.as_ref(), &self.limits));
-        by_kernel.or(ending).unwrap_or_else(|| Ending::Interrupted {
+        by_kernel.or(ending).unwrap_or_else(|| JobEnding::Interrupted {
             reason: match status {
                 Ok(status) => format!("the sandbox died: {status}"),
                 Err(error) => format!("the sandbox was lost: {error}"),

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_runtime::child_env::{Allowlist, ChildEnv as _};
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_runtime::durable_file;
@@ -189,7 +189,7 @@ impl Sandbox {
             Ok(supervisor) => JobWatch::new(dir, supervisor),
             Err(reason) => {
                 // If this fails too, the job counts as interrupted.
-                let _ = dir.set_outcome(&node_outcome(Ending::NotStarted { reason }));
+                let _ = dir.set_outcome(&node_outcome(JobEnding::NotStarted { reason }));
                 JobWatch::new(dir, None)
             }
         }
@@ -276,8 +276,8 @@ pub fn resolve_outcome(dir: &JobDir) -> SandboxJobOutcome {
         (_, false) => Some("its node stopped before it started"),
         (_, true) => Some("its supervisor ended without a result"),
     };
-    let ending =
-        reason.map_or(Ending::Canceled, |reason| Ending::Interrupted { reason: reason.to_owned() });
+    let ending = reason
+        .map_or(JobEnding::Canceled, |reason| JobEnding::Interrupted { reason: reason.to_owned() });
     let outcome = node_outcome(ending);
     // Persisted, so that later calls return the same.
     let _ = dir.set_outcome(&outcome);
@@ -285,7 +285,7 @@ pub fn resolve_outcome(dir: &JobDir) -> SandboxJobOutcome {
 }
 
 /// An outcome decided by the node instead of a supervisor.
-pub fn node_outcome(ending: Ending) -> SandboxJobOutcome {
+pub fn node_outcome(ending: JobEnding) -> SandboxJobOutcome {
     let now = SystemClock.now();
     SandboxJobOutcome {
         ending,

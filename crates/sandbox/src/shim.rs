@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_image::ImageUse;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_wire::jobs::Truncated;
@@ -71,7 +71,7 @@ fn run_and_sync(
         && let Err(error) = sync::sync_job_files(dir, &request, begun)
     {
         let reason = format!("its files could not be synced to disk: {error}");
-        outcome.ending = Ending::Interrupted { reason };
+        outcome.ending = JobEnding::Interrupted { reason };
     }
     outcome
 }
@@ -126,14 +126,14 @@ fn block_signals() -> nix::Result<SignalFd> {
 
 /// The supervisor's part of the outcome.
 struct SupervisedOutcome {
-    ending: Ending,
+    ending: JobEnding,
     truncated: Truncated,
     features: Vec<String>,
 }
 
 fn not_started(reason: String) -> SupervisedOutcome {
     SupervisedOutcome {
-        ending: Ending::NotStarted { reason },
+        ending: JobEnding::NotStarted { reason },
         truncated: Truncated::default(),
         features: vec![],
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::TaskId;
 use cynode_domain::image_name::HOST_IMAGE;
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_wire::jobs::Truncated;
 use cynode_wire::nodes::Assignment;
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ impl Isolation {
 /// The outcome of a job: `outcome.json` in the job directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxJobOutcome {
-    pub ending: Ending,
+    pub ending: JobEnding,
     pub truncated: Truncated,
     /// When the supervisor started.
     pub started_at: DateTime<Utc>,
@@ -153,7 +153,7 @@ pub(crate) enum InitReport {
     /// The command runs, confined by these isolation features.
     Started { features: Vec<String> },
     /// The command has ended.
-    Ended { ending: Ending },
+    Ended { ending: JobEnding },
 }
 
 /// Input of the `sandbox-exec` stage.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use cynode_domain::text::last_bytes;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -143,9 +144,8 @@ impl ScanRule {
 }
 
 fn is_negated(before: &str) -> bool {
-    let from = before.len().saturating_sub(NEGATION_REACH);
-    let from = (from..=before.len()).find(|at| before.is_char_boundary(*at)).unwrap_or(0);
-    NEGATION.as_ref().is_some_and(|negation| negation.is_match(&before[from..]))
+    let reach = last_bytes(before, NEGATION_REACH);
+    NEGATION.as_ref().is_some_and(|negation| negation.is_match(reach))
 }
 
 /// The sentence around a match.

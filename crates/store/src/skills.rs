@@ -45,6 +45,8 @@ pub struct SkillFilter {
     pub scope: Option<SkillScope>,
     /// Only this owner.
     pub owner: Option<UserId>,
+    /// Only skills of this project, and those of no project.
+    pub bound_project: Option<ProjectId>,
     /// Only skills older than this one.
     pub before: Option<SkillId>,
     pub limit: u32,
@@ -88,9 +90,17 @@ impl Tx {
                    AND ($2 /*pg ::text */ IS NULL OR s.scope = $2)
                    AND ($3 /*pg ::uuid */ IS NULL OR s.owner_id = $3)
                    AND ($4 /*pg ::uuid */ IS NULL OR s.id < $4)
-                   ORDER BY s.id DESC LIMIT $5";
+                   AND ($5 /*pg ::uuid */ IS NULL OR s.project_id IS NULL OR s.project_id = $5)
+                   ORDER BY s.id DESC LIMIT $6";
         let scope = filter.scope.map(SkillScope::as_str);
-        let params = params![filter.reader, scope, filter.owner, filter.before, filter.limit];
+        let params = params![
+            filter.reader,
+            scope,
+            filter.owner,
+            filter.before,
+            filter.bound_project,
+            filter.limit,
+        ];
         self.page(&tables::SKILLS, sql, params, skill).await
     }
 

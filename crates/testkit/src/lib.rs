@@ -10,6 +10,7 @@ mod acp_agent;
 mod certificates;
 mod database;
 mod durable_server;
+pub mod engines;
 mod git_server;
 mod isolation;
 mod migrated_template;

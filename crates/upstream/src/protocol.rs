@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cynode_domain::text::truncate_chars;
 use http::{HeaderMap, HeaderName};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -106,7 +107,7 @@ pub fn check_stateless(
     };
     let body = meta.and_then(|meta| meta.version.as_deref());
     if let Some(body) = body.filter(|body| *body != header) {
-        let shown: String = body.chars().take(40).collect();
+        let shown = truncate_chars(body, 40);
         return mismatch(format!("MCP-Protocol-Version is {header}, but the body has {shown}"));
     }
     if header != STATELESS {

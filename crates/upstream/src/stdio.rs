@@ -12,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_domain::ids::ServerId;
 use cynode_domain::policy::allowed_hosts::AllowedHosts;
+use cynode_domain::text::{last_bytes, truncate_chars};
 use cynode_network::NetworkReach;
 use cynode_runtime::bounded_lines::{BoundedLine, BoundedLines};
 use cynode_runtime::redact::redact;
@@ -332,9 +333,8 @@ async fn collect_stderr(mut stderr: impl AsyncRead + Unpin, kept: &mut String) {
         let text = String::from_utf8_lossy(&chunk[..count]);
         tracing::debug!(text = %redact(&text), "server stderr");
         kept.push_str(&text);
-        let excess = kept.len().saturating_sub(STDERR_TAIL_BYTES);
-        let cut = (excess..=kept.len()).find(|at| kept.is_char_boundary(*at)).unwrap_or(0);
-        kept.drain(..cut);
+        let excess = kept.len() - last_bytes(kept, STDERR_TAIL_BYTES).len();
+        kept.drain(..excess);
     }
 }
 
@@ -342,8 +342,7 @@ async fn collect_stderr(mut stderr: impl AsyncRead + Unpin, kept: &mut String) {
 fn describe_exit(reason: String, complaints: &str) -> String {
     match complaints.lines().map(str::trim).rfind(|line| !line.is_empty()) {
         Some(line) => {
-            let line: String = redact(line).chars().take(300).collect();
-            format!("{reason}; last line of stderr: {line}")
+            format!("{reason}; last line of stderr: {}", truncate_chars(&redact(line), 300))
         }
         None => reason,
     }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, NodeId, TaskId};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::JobStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub struct JobView {
 #[serde(deny_unknown_fields)]
 pub struct JobResult {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: JobEnding,
     /// The kept part of standard output; invalid UTF-8 is replaced.
     pub stdout: String,
     /// The kept part of standard error; invalid UTF-8 is replaced.

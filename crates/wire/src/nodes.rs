@@ -264,6 +264,28 @@ pub struct Assignment {
     pub needs_workspace: bool,
 }
 
+impl Assignment {
+    /// A job of an action alone, with default limits.
+    pub fn new(job_id: JobId, task_id: TaskId, run_id: RunId, action: Action) -> Self {
+        Self {
+            job_id,
+            task_id,
+            run_id,
+            action,
+            limits: Limits::default(),
+            attachments: vec![],
+            repository: None,
+            push: None,
+            agent: None,
+            image: None,
+            cache: None,
+            trace: None,
+            incarnation: None,
+            needs_workspace: false,
+        }
+    }
+}
+
 /// The cache of a job. Jobs with the same key may share files.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct CacheAssignment {

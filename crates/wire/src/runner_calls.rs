@@ -17,7 +17,7 @@ use crate::continuing::{ContinuationView, ContinueRun, NO_MANAGER};
 use crate::jobs::JobView;
 use crate::planning::{PlanRun, PlanningView};
 use crate::replanning::{ReplanStep, ReplanView};
-use crate::steering::{AskPerson, SavedView};
+use crate::run_suspension::{CheckpointAckView, SuspendForQuestion};
 use crate::workflow::{
     CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, GoneView, GrantView,
     HolderGone, LoadTask, PollJob, RecordEffect, ReleaseLease, RenewLease, ResumeRun,
@@ -92,10 +92,10 @@ runner_calls! {
     Post "/v1/workflow/start": StartRun => GrantView;
     Post "/v1/workflow/claim": ClaimRun => ClaimView;
     Post "/v1/workflow/resume": ResumeRun => CheckpointView;
-    Post "/v1/workflow/checkpoint": SaveCheckpoint => SavedView {
+    Post "/v1/workflow/checkpoint": SaveCheckpoint => CheckpointAckView {
         // Older orchestrators return nothing.
-        fn empty_response() -> Option<SavedView> {
-            Some(SavedView::default())
+        fn empty_response() -> Option<CheckpointAckView> {
+            Some(CheckpointAckView::default())
         }
     };
     Post "/v1/workflow/effects": RecordEffect => NoContent {
@@ -103,7 +103,7 @@ runner_calls! {
             Some(NoContent {})
         }
     };
-    Post "/v1/workflow/ask": AskPerson => NoContent {
+    Post "/v1/workflow/ask": SuspendForQuestion => NoContent {
         fn empty_response() -> Option<NoContent> {
             Some(NoContent {})
         }

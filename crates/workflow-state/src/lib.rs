@@ -22,7 +22,7 @@ pub use self::stored::{StoredPosition, StoredState};
 pub use self::tally::VerificationTally;
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_domain::plan::{InputMode, Plan, Step, StepCriterion};
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
@@ -148,7 +148,7 @@ pub struct DispatchedStepJob {
 pub struct JobResultSummary {
     pub job_id: JobId,
     pub status: JobStatus,
-    pub ending: Ending,
+    pub ending: JobEnding,
     pub stdout_tail: String,
     pub stderr_tail: String,
 }
@@ -156,7 +156,8 @@ pub struct JobResultSummary {
 impl JobResultSummary {
     /// Whether it is unknown if the command completed its work.
     pub fn is_interrupted(&self) -> bool {
-        self.status == JobStatus::LeaseExpired || matches!(self.ending, Ending::Interrupted { .. })
+        self.status == JobStatus::LeaseExpired
+            || matches!(self.ending, JobEnding::Interrupted { .. })
     }
 }
 

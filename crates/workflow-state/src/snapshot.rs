@@ -167,7 +167,7 @@ mod tests {
     use crate::changes::{StateRecord, rebuild_state};
     use crate::{NodeErrorClass, Outcome};
     use cynode_domain::ids::{JobId, TaskId};
-    use cynode_domain::job::{Action, Ending};
+    use cynode_domain::job::{Action, JobEnding};
     use cynode_domain::plan::{InputMode, Step};
     use cynode_domain::status::JobStatus;
     use cynode_domain::verdict::VerdictStatus;
@@ -224,7 +224,7 @@ mod tests {
                 let result = JobResultSummary {
                     job_id: JobId::generate(),
                     status: JobStatus::Completed,
-                    ending: Ending::Exited { code: 0 },
+                    ending: JobEnding::Exited { code: 0 },
                     stdout_tail: text.clone(),
                     stderr_tail: String::new(),
                 };

@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backon::Retryable as _;
 use cynode_domain::backoff::Backoff;
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::runner_calls::RunnerRequest;
-use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{EffectView, LeaseToken, RecordEffect, SaveCheckpoint};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -94,7 +94,7 @@ impl RunHandle {
         let question = serde_json::from_value(ask.question.clone())
             .map_err(|error| JournalError::Rejected(error.to_string()))?;
         let (lease, key, node) = (self.lease_token, ask.key.clone(), ask.node.clone());
-        let body = AskPerson { lease, key, node, question };
+        let body = SuspendForQuestion { lease, key, node, question };
         self.call(&body).await?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Renders the summary of a run.
 
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::plan::{Step, StepAuthor};
 use cynode_domain::verification::{ACCEPT_UNVERIFIED_KEY, VerificationStatus};
 use cynode_workflow_state::{NodeFailure, VerificationTally, WorkflowState};
@@ -47,7 +47,7 @@ fn describe_endings(state: &WorkflowState) -> String {
     let is_script = |step: &Step| matches!(step.action, Action::Script { .. });
     let noun = if state.plan.steps.iter().any(is_script) { "script" } else { "command" };
     match state.last_result.as_ref().map(|result| &result.ending) {
-        Some(Ending::Exited { code: 0 }) | None => {
+        Some(JobEnding::Exited { code: 0 }) | None => {
             format!("{} exited with code 0", pluralize(steps, noun))
         }
         Some(ending) => {

@@ -104,7 +104,7 @@ async fn an_owner_manages_profiles_and_memory_in_the_console_and_members_only_re
 
 /// Creates, changes and deletes profiles; ends with the default one and one of a long name.
 async fn manage_profiles(system: &System, browser: &TestBrowser) {
-    browser.wait_for_text("[data-profile=default]", "not narrowed").await;
+    browser.wait_for_text("[data-profile=default]", "unrestricted").await;
     assert!(is_absent(browser, "[data-profile=default] [aria-label^=Delete]").await);
     browser.click(".part .head button").await;
     browser.type_into("dialog [name=name]", "careful").await;
@@ -237,7 +237,7 @@ async fn read_as_member(system: &System, project: &ProjectView) {
 
     let browser = signed_in(system, LAPTOP, ("ada", PASSWORD)).await;
     open(&browser, &address).await;
-    browser.wait_for_text("[data-profile=default]", "not narrowed").await;
+    browser.wait_for_text("[data-profile=default]", "unrestricted").await;
     assert!(is_absent(&browser, ".part .head button, [data-profile] button.quiet").await);
     open(&browser, &format!("{address}/memory")).await;
     browser.wait_for_text("[data-entry]", "The build needs").await;

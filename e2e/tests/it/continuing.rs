@@ -47,7 +47,7 @@ async fn an_interrupted_step_runs_again_once_a_person_says_so() {
         shown.contains("Run it again?").then_some(shown)
     })
     .await;
-    assert!(request.contains("interrupted: the node was stopped"), "{request}");
+    assert!(request.contains("interrupted: the worker node was stopped"), "{request}");
     assert!(request.contains("it may have done part of its work"), "{request}");
     system.cynork(&["run", "answer", &name, "--yes"]).expect_success();
 
@@ -113,7 +113,7 @@ async fn without_a_project_manager_an_interrupted_step_runs_again_once_a_person_
         tokio::time::sleep(Duration::from_millis(25)).await;
     };
     let text = question.question.text;
-    assert!(text.contains("interrupted: the node was stopped"), "{text}");
+    assert!(text.contains("interrupted: the worker node was stopped"), "{text}");
     assert!(text.ends_with("Run it again?"), "{text}");
     let answer = AnswerRun { reply: Reply::Yes {}, comment: None };
     client.run_answer(&name, &answer).await.unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cynode_client::Client;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_store::Store;
 use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub(crate) struct TaskEndState {
     /// Node, edge and step of every transition.
     path: Vec<(String, String, Option<u32>)>,
     /// Step, attempt and ending of every job.
-    jobs: Vec<(u32, u32, Option<Ending>)>,
+    jobs: Vec<(u32, u32, Option<JobEnding>)>,
     /// Number of runs of each step.
     pub(crate) runs: Vec<usize>,
     /// The state after the last transition.

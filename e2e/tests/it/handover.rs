@@ -110,7 +110,7 @@ async fn a_stopped_node_reports_its_jobs_as_interrupted() {
     let view = wait_until_closed(&system.client, task, PATIENCE).await;
     let summary = view.summary.unwrap();
     assert_eq!(view.status.as_str(), "failed");
-    assert!(summary.contains("interrupted: the node was stopped"), "{summary}");
+    assert!(summary.contains("interrupted: the worker node was stopped"), "{summary}");
     assert!(summary.contains("not run again"), "{summary}");
     assert_eq!(count_step_runs(&system.data_dir().join("node"), task, 1), 1);
 }

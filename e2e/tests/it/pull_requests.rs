@@ -1,168 +1,30 @@
 //! Requests that end in a pull request, with real processes, sandboxes and git, a scripted model and a scripted forge.
 
-use std::path::PathBuf;
+mod forge_system;
+
 use std::time::{Duration, Instant};
 
 use cynode_domain::request::{DeliveryMode, RequestOrigin};
 use cynode_domain::status::{RequestPhase, ShownTaskStatus};
 use cynode_forge_fixture::{
-    FaultKind, ScriptedDelivery, ScriptedFault, ScriptedForge, ScriptedForgeApi,
-    ScriptedForgeEvent, ScriptedItem, ScriptedPermission, ScriptedPullState, ScriptedReviewState,
-    ScriptedStatusState,
+    FaultKind, ScriptedFault, ScriptedForgeApi, ScriptedForgeEvent, ScriptedItem,
+    ScriptedPullState, ScriptedReviewState, ScriptedStatusState,
 };
-use cynode_testkit::provider::ScriptedProvider;
-use cynode_wire::forges::{ForgeView, SubmitIssue};
-use cynode_wire::requests::{RequestQuery, RequestView, SubmitRequest};
+use cynode_wire::forges::SubmitIssue;
+use cynode_wire::requests::{RequestQuery, RequestView};
 use nix::sys::signal::Signal;
 use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::processes::send_signal;
 use crate::repositories::git;
-use crate::requests::{
-    DARK_MODE, approved, finish, review, run, script_decisions, submission, system_on,
-};
-use crate::system::{PATIENCE, System, SystemDatabase};
+use crate::requests::{DARK_MODE, finish, run};
+use crate::system::{PATIENCE, SystemDatabase};
+use forge_system::{BRANCH, ForgeSystem, PATH, TOKEN, WEBHOOK_SECRET};
 
-const PATH: &str = "ada/site";
-const BRANCH: &str = "cynode/dark";
-const TOKEN: &str = "t0ken-of-the-b0t";
-const WEBHOOK_SECRET: &str = "a-secret-of-the-webhook";
 /// Seconds between two looks, where a test does not use the webhook.
 const SOON: u64 = 1;
 const NEVER: u64 = 86_400;
-
-/// A system whose project has a forge: `ada` owns the repository there, `bob` may write, `eve` may read.
-struct ForgeSystem {
-    provider: ScriptedProvider,
-    server: ScriptedForge,
-    system: System,
-    _home: tempfile::TempDir,
-    remote: PathBuf,
-    forge: ForgeView,
-}
-
-impl ForgeSystem {
-    async fn start(api: ScriptedForgeApi, database: SystemDatabase, poll_seconds: u64) -> Self {
-        let provider = ScriptedProvider::start();
-        let (system, home, remote) = system_on(database, &provider).await;
-        script_decisions(&provider);
-        let server = ScriptedForge::start(api);
-        for login in ["ada", "bob", "eve"] {
-            server.add_user(login, &format!("token-of-{login}"));
-        }
-        server.add_user("bot", TOKEN);
-        server.add_repository(PATH, "ada");
-        for (login, permission) in [
-            ("bob", ScriptedPermission::Write),
-            ("eve", ScriptedPermission::Read),
-            ("bot", ScriptedPermission::Admin),
-        ] {
-            server.set_permission(PATH, login, permission);
-        }
-        server.push_branch(PATH, "main", 'a');
-        server.push_branch(PATH, BRANCH, 'b');
-        let kind = match api {
-            ScriptedForgeApi::Github => "github",
-            ScriptedForgeApi::Gitlab => "gitlab",
-            ScriptedForgeApi::Gitea => "gitea",
-        };
-        let body = json!({
-            "repository": remote, "kind": kind, "base_url": server.base_url(), "path": PATH,
-            "is_internal": true, "token": TOKEN, "webhook_secret": WEBHOOK_SECRET, "issue_label": "cynode",
-        });
-        let body = serde_json::from_value(body).unwrap();
-        let forge = system.client.forge_set("default", &body).await.unwrap();
-        let setting = serde_json::from_value(json!({ "value": poll_seconds })).unwrap();
-        system.client.setting_set("pm.pull_requests.poll_seconds", &setting).await.unwrap();
-        Self { provider, server, system, _home: home, remote, forge }
-    }
-
-    /// Allows pull requests in the project.
-    async fn allow(&self) {
-        let rule = json!({
-            "subject_type": "project", "subject_id": self.forge.project_id, "effect": "allow",
-            "action": "forge.pull_request.open", "resource_type": "forge.repository",
-            "resource_pattern": self.forge.resource,
-        });
-        self.system.client.rule_create(&serde_json::from_value(rule).unwrap()).await.unwrap();
-    }
-
-    /// Scripts an implementation that is approved.
-    fn script_work(&self) {
-        self.provider.when_in_turn(
-            "# Implement main",
-            [run("echo '<input type=checkbox id=dark>' >> settings.html"), finish("added it")],
-        );
-        self.provider.when_in_turn("# Review main", review(&approved()));
-    }
-
-    fn submission(&self) -> SubmitRequest {
-        let mut body = submission(DARK_MODE, &self.remote);
-        body.settings.deliver = DeliveryMode::PullRequest;
-        body.repository.as_mut().unwrap().branch = Some(BRANCH.parse().unwrap());
-        body.name = Some("dark".to_owned());
-        body
-    }
-
-    async fn submit(&self) {
-        self.system.client.request_submit(&self.submission()).await.unwrap();
-    }
-
-    async fn wait_for(&self, is_reached: impl Fn(&RequestView) -> bool) -> RequestView {
-        let begun = Instant::now();
-        loop {
-            // An unreachable orchestrator was killed.
-            if let Ok(view) = self.system.client.request_get("dark").await {
-                if is_reached(&view) {
-                    return view;
-                }
-                assert!(view.ended_at.is_none() && view.question.is_none(), "{view:#?}");
-            }
-            assert!(begun.elapsed() < PATIENCE * 2, "too long");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// Waits for the review, and shows the pushed commit to the forge as a real one would.
-    async fn wait_for_review(&self) -> (RequestView, u64) {
-        let view = self.wait_for(|view| view.phase == RequestPhase::InReview).await;
-        let delivery = view.delivery.clone().unwrap();
-        self.server.push_commit(PATH, BRANCH, delivery.head.unwrap().as_str());
-        (view, delivery.pull_request_number.unwrap())
-    }
-
-    /// Waits until the request has looked at its pull request for the first time: the forge is asked nothing more.
-    async fn wait_for_first_look(&self) {
-        let mut seen = 0;
-        while seen != self.server.requests().len() {
-            seen = self.server.requests().len();
-            tokio::time::sleep(Duration::from_secs(2)).await;
-        }
-    }
-
-    async fn wait_until_ended(&self) -> RequestView {
-        self.wait_for(|view| view.ended_at.is_some()).await
-    }
-
-    /// The page on the delivered branch.
-    fn page(&self) -> String {
-        git(&self.remote, &["show", &format!("{BRANCH}:settings.html")])
-    }
-
-    async fn deliver(&self, delivery: &ScriptedDelivery, forge: &str) -> (StatusCode, String) {
-        let url = format!("{}/v1/forges/{forge}/webhook", self.system.announced.url);
-        let mut request = reqwest::Client::new().post(url).body(delivery.body.clone());
-        for (name, value) in &delivery.headers {
-            request = request.header(name, value);
-        }
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        let text = response.text().await.unwrap();
-        let body: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        (status, body["detail"].as_str().unwrap_or_default().to_owned())
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verified_pull_request_is_ready_and_its_merge_ends_the_request() {

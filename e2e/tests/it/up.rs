@@ -128,7 +128,7 @@ async fn a_stopped_up_is_gone_soon_and_leaves_no_process() {
     wait_until_all_exited(system.home()).await;
     system.start().await;
     let view = wait_until_closed(&system.client, task, PATIENCE).await;
-    assert!(view.summary.unwrap().contains("interrupted: the node was stopped"));
+    assert!(view.summary.unwrap().contains("interrupted: the worker node was stopped"));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cynode_client::{Client, ClientError};
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::question::Reply;
 use cynode_wire::runs::AnswerRun;
 use cynode_wire::tasks::{CreateTask, LogQuery, TaskView};
@@ -138,7 +138,7 @@ async fn assert_results_are_whole(client: &Client, id: &str) {
     assert_eq!(result.jobs.len(), STEPS as usize, "{result:#?}");
     for job in result.jobs {
         let ending = job.result.map(|result| result.ending);
-        assert_eq!((job.attempt, ending), (1, Some(Ending::Exited { code: 0 })));
+        assert_eq!((job.attempt, ending), (1, Some(JobEnding::Exited { code: 0 })));
     }
 }
 

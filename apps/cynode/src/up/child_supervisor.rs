@@ -43,7 +43,7 @@ impl ChildSupervisor {
     ) -> Self {
         let (stop, stopped) = watch::channel(None);
         let tasks = BackgroundTasks::new();
-        tasks.spawn("keeper", supervise_child(role, ready, notices, stopped));
+        tasks.spawn("child supervisor", supervise_child(role, ready, notices, stopped));
         Self { stop, tasks }
     }
 
@@ -64,7 +64,7 @@ async fn supervise_child(
     notices: mpsc::UnboundedSender<ChildEvent>,
     mut stopped: watch::Receiver<Option<Instant>>,
 ) {
-    let mut patience = RestartBackoff::default();
+    let mut restart_backoff = RestartBackoff::default();
     let mut last_report = None;
     loop {
         let started = Instant::now();
@@ -80,8 +80,11 @@ async fn supervise_child(
             Err(error) => (format!("cannot be started: {error}"), false),
         };
         let (lived, is_ready) = (started.elapsed(), ready.load(Ordering::Relaxed));
-        let next =
-            if has_bad_setting && !is_ready { None } else { patience.next_delay(lived, is_ready) };
+        let next = if has_bad_setting && !is_ready {
+            None
+        } else {
+            restart_backoff.next_delay(lived, is_ready)
+        };
         let Some(pause) = next else {
             // Without a receiver the notice is dropped.
             let _ = notices.send(ChildEvent::Failed { role: role.name, how });
@@ -99,7 +102,7 @@ async fn supervise_child(
     }
 }
 
-/// Returns when the child shall stop; immediately if the keeper was dropped.
+/// Returns when the child shall stop; immediately if the child supervisor was dropped.
 async fn wait_for_stop(stopped: &mut watch::Receiver<Option<Instant>>) -> Instant {
     match stopped.wait_for(Option::is_some).await {
         Ok(kill_at) => kill_at.unwrap_or_else(Instant::now),
@@ -152,8 +155,9 @@ mod tests {
 
     #[test]
     fn the_pause_doubles_up_to_five_seconds_and_starts_over_after_a_long_life() {
-        let mut patience = RestartBackoff::default();
-        let mut after = |seconds| patience.next_delay(Duration::from_secs(seconds), READY).unwrap();
+        let mut restart_backoff = RestartBackoff::default();
+        let mut after =
+            |seconds| restart_backoff.next_delay(Duration::from_secs(seconds), READY).unwrap();
 
         let pauses: Vec<u128> = (0..8).map(|_| after(0).as_millis()).collect();
 
@@ -164,8 +168,8 @@ mod tests {
     #[test]
     fn five_ends_are_enough_before_everything_is_ready_however_long_they_took() {
         for seconds in [0, 3, 31] {
-            let mut patience = RestartBackoff::default();
-            let mut after = || patience.next_delay(Duration::from_secs(seconds), STARTING);
+            let mut restart_backoff = RestartBackoff::default();
+            let mut after = || restart_backoff.next_delay(Duration::from_secs(seconds), STARTING);
 
             assert!((0..4).all(|_| after().is_some()));
             assert_eq!(after(), None, "after lives of {seconds} s");
@@ -174,8 +178,8 @@ mod tests {
 
     #[test]
     fn once_everything_was_ready_a_child_is_started_again_for_ever() {
-        let mut patience = RestartBackoff::default();
-        let mut after = |ready| patience.next_delay(Duration::ZERO, ready);
+        let mut restart_backoff = RestartBackoff::default();
+        let mut after = |ready| restart_backoff.next_delay(Duration::ZERO, ready);
 
         assert!((0..4).all(|_| after(STARTING).is_some()));
         assert!((0..20).all(|_| after(READY).is_some()));
@@ -186,7 +190,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (sender, mut notices) = mpsc::unbounded_channel();
         let role = shell_spec("echo no port >&2; exit 3", dir.path());
-        let _keeper = ChildSupervisor::start(role, Arc::default(), sender);
+        let _supervisor = ChildSupervisor::start(role, Arc::default(), sender);
 
         let mut all = Vec::new();
         while let Some(notice) = notices.recv().await {
@@ -210,7 +214,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (sender, mut notices) = mpsc::unbounded_channel();
         let role = shell_spec("echo error: bad setting >&2; exit 2", dir.path());
-        let _keeper = ChildSupervisor::start(role, Arc::default(), sender);
+        let _supervisor = ChildSupervisor::start(role, Arc::default(), sender);
 
         let how = "exited with code 2".to_owned();
         assert_eq!(notices.recv().await, Some(ChildEvent::Failed { role: "test", how }));
@@ -224,16 +228,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (sender, mut notices) = mpsc::unbounded_channel();
         let line = "trap '' TERM; echo $$; while :; do sleep 0.05; done";
-        let keeper = ChildSupervisor::start(shell_spec(line, dir.path()), Arc::default(), sender);
+        let supervisor =
+            ChildSupervisor::start(shell_spec(line, dir.path()), Arc::default(), sender);
         while std::fs::read_to_string(dir.path().join("test.log")).unwrap_or_default().is_empty() {
             tokio::task::yield_now().await;
         }
 
         let now = Instant::now();
-        keeper.stop(now + Duration::from_millis(200));
-        keeper.wait_until_exited(now + Duration::from_secs(10)).await;
+        supervisor.stop(now + Duration::from_millis(200));
+        supervisor.wait_until_exited(now + Duration::from_secs(10)).await;
 
-        // The channel closes when the keeper's task, and with it the child, has ended.
+        // The channel closes when the supervisor's task, and with it the child, has ended.
         assert_eq!(notices.recv().await, None);
         let pid = std::fs::read_to_string(dir.path().join("test.log")).unwrap();
         assert!(!Path::new("/proc").join(pid.trim()).exists());

@@ -1,4 +1,4 @@
-//! Reads and validates files that are sent with a task.
+//! Reads and validates files that a command sends: with a task, as a skill, a profile spec or a secret.
 //!
 //! Invariant: symbolic links and directories are never read, so that only the named file is sent.
 
@@ -28,6 +28,10 @@ pub(crate) enum InputPurpose {
     /// A file for the workspace.
     Attachment,
     Skill,
+    /// What the agents of a project may use, as JSON.
+    ProfileSpec,
+    /// The secret of a webhook.
+    SecretFile,
 }
 
 impl InputPurpose {
@@ -38,14 +42,16 @@ impl InputPurpose {
             Self::CommandsFile => "commands file",
             Self::Attachment => "attachment",
             Self::Skill => "skill",
+            Self::ProfileSpec => "profile spec",
+            Self::SecretFile => "secret file",
         }
     }
 
     fn max_bytes(self) -> u64 {
         match self {
-            Self::TaskFile => MIB,
+            Self::TaskFile | Self::ProfileSpec => MIB,
             Self::Script => 256 * KIB,
-            Self::CommandsFile | Self::Skill => 64 * KIB,
+            Self::CommandsFile | Self::Skill | Self::SecretFile => 64 * KIB,
             Self::Attachment => 10 * MIB,
         }
     }
@@ -167,6 +173,8 @@ mod tests {
             (InputPurpose::Script, 256 << 10, "the limit for scripts is 256 KiB"),
             (InputPurpose::CommandsFile, 64 << 10, "the limit for commands files is 64 KiB"),
             (InputPurpose::Attachment, 10 << 20, "the limit for attachments is 10 MiB"),
+            (InputPurpose::ProfileSpec, 1 << 20, "the limit for profile specs is 1 MiB"),
+            (InputPurpose::SecretFile, 64 << 10, "the limit for secret files is 64 KiB"),
         ];
         for (purpose, max, words) in limits {
             assert_eq!(read_file(&file(&dir, "fits", max), purpose).unwrap().len(), max);

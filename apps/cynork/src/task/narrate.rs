@@ -1,7 +1,7 @@
 //! Renders events for people: a line that stays, or the current activity.
 
 use chrono::TimeDelta;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::ShownTaskStatus;
 use cynode_domain::verification::VerificationStatus;
 use cynode_wire::events::Event;
@@ -120,8 +120,8 @@ fn render_transition(data: &Value, out: CommandOutput) -> String {
 }
 
 fn render_job_ended(data: &Value, out: CommandOutput) -> String {
-    let ending: Option<Ending> = serde_json::from_value(data["ending"].clone()).ok();
-    let success = ending.as_ref().is_some_and(Ending::is_success);
+    let ending: Option<JobEnding> = serde_json::from_value(data["ending"].clone()).ok();
+    let success = ending.as_ref().is_some_and(JobEnding::is_success);
     let mark = if success { out.paint(GREEN, "•") } else { out.paint(RED, "•") };
     let words =
         ending.map_or_else(|| "ended".to_owned(), |ending| truncate(&ending.describe(), 200));

@@ -1,6 +1,9 @@
 //! The transcript of an agent: each entry, one JSON object in a line of its job's output, becomes a line for people,
 //! with the lines of its detail below it.
 
+use std::borrow::Cow;
+
+use cynode_domain::text::{ellipsize_chars, single_line};
 use cynode_wire::transcript::{MESSAGE, OUTPUT, THOUGHT, TranscriptLine};
 
 /// The most characters of a subject, a text or a line of detail.
@@ -26,7 +29,7 @@ fn render_entry(entry: &TranscriptLine) -> String {
     };
     let subject = shorten(&entry.subject);
     // The reason of a failure is worth more than one line.
-    let text = if entry.is_success { shorten(&entry.text) } else { one_line(&entry.text) };
+    let text = if entry.is_success { shorten(&entry.text) } else { single_line(&entry.text) };
     let separator = if subject.is_empty() || text.is_empty() { "" } else { " → " };
     let head = format!("{mark} {:<12} {subject}{separator}{text}\n", entry.kind);
     head + &render_detail(entry)
@@ -35,7 +38,8 @@ fn render_entry(entry: &TranscriptLine) -> String {
 /// Renders the lines of a detail that the head does not show, indented.
 fn render_detail(entry: &TranscriptLine) -> String {
     let detail = entry.detail.as_deref().unwrap_or_default();
-    let repeated = detail.lines().next().is_some_and(|line| one_line(line) == shorten(&entry.text));
+    let repeated =
+        detail.lines().next().is_some_and(|line| single_line(line) == shorten(&entry.text));
     let lines: Vec<&str> = detail.lines().skip(usize::from(repeated)).collect();
     let shown = lines.iter().take(MAX_DETAIL_LINES).map(|line| format!("    {}\n", cut(line)));
     let rendered: String = shown.collect();
@@ -45,20 +49,13 @@ fn render_detail(entry: &TranscriptLine) -> String {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// One line, without what does not fit.
 fn shorten(text: &str) -> String {
-    cut(&one_line(text))
+    cut(&single_line(text)).into_owned()
 }
 
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
+fn cut(line: &str) -> Cow<'_, str> {
+    ellipsize_chars(line, MAX_CHARS)
 }
 
 #[cfg(test)]
@@ -109,6 +106,6 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        assert_eq!(shorten(&"ö".repeat(200)), format!("{}…", "ö".repeat(MAX_CHARS)));
+        assert_eq!(shorten(&"ö".repeat(200)), format!("{}…", "ö".repeat(MAX_CHARS - 1)));
     }
 }

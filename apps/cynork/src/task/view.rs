@@ -159,7 +159,7 @@ fn format_time_taken(task: &TaskView, ctx: RenderContext) -> String {
 mod tests {
     use chrono::{DateTime, Utc};
     use cynode_domain::ids::{JobId, ProjectId, TaskId};
-    use cynode_domain::job::Ending;
+    use cynode_domain::job::JobEnding;
     use cynode_domain::plan::InputMode;
     use cynode_domain::status::JobStatus;
     use cynode_domain::verification::VerificationStatus;
@@ -282,7 +282,7 @@ mod tests {
             status: JobStatus::Completed,
             node_id: None,
             result: Some(JobResult {
-                ending: Ending::Exited { code: 0 },
+                ending: JobEnding::Exited { code: 0 },
                 stdout: "building\nall tests passed\n".to_owned(),
                 stderr: String::new(),
                 truncated: Truncated::default(),

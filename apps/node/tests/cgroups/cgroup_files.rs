@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_sandbox::job_dir::JobDir;
 
 /// The cgroup of the job in `dir`, from the file that its supervisor reads.
@@ -29,7 +29,7 @@ pub(crate) fn read_counter(cgroup: &Path, file: &str, name: &str) -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-pub(crate) fn reached_limit(ending: &Ending) -> &str {
-    let Ending::LimitReached { limit } = ending else { panic!("{ending:?}") };
+pub(crate) fn reached_limit(ending: &JobEnding) -> &str {
+    let JobEnding::LimitReached { limit } = ending else { panic!("{ending:?}") };
     limit
 }

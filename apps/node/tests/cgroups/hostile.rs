@@ -1,6 +1,6 @@
 //! Programs that try to take more than their job may have. The kernel ends them; nothing here is sampled.
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_wire::nodes::Assignment;
 
 use crate::cgroup_files::{cgroup_of, reached_limit};
@@ -80,7 +80,7 @@ fn the_kernel_ends_a_job_that_exceeds_its_memory_in_any_way() {
 
         assert_eq!(
             done.ending(),
-            &Ending::LimitReached { limit: "it used more than 32 MiB of memory".to_owned() },
+            &JobEnding::LimitReached { limit: "it used more than 32 MiB of memory".to_owned() },
             "{way}: {done:?}"
         );
         assert_eq!(done.stdout, "", "{way}");
@@ -133,7 +133,10 @@ fn a_job_may_have_as_many_processes_as_its_limit() {
     let enough = bench.run_within(line, Limits { processes: 16, ..limits() });
     let few = bench.run_within(line, Limits { processes: 15, ..limits() });
 
-    assert_eq!((enough.ending(), enough.stdout.as_str()), (&Ending::Exited { code: 0 }, "all\n"));
+    assert_eq!(
+        (enough.ending(), enough.stdout.as_str()),
+        (&JobEnding::Exited { code: 0 }, "all\n")
+    );
     assert_eq!(reached_limit(few.ending()), "it had more than 15 processes");
 }
 
@@ -144,5 +147,5 @@ fn files_on_disk_that_a_job_reads_and_writes_do_not_end_it() {
 
     let done = SandboxWorkbench::new().run_within(line, little_memory());
 
-    assert_eq!((done.ending(), done.stdout.as_str()), (&Ending::Exited { code: 0 }, "done\n"));
+    assert_eq!((done.ending(), done.stdout.as_str()), (&JobEnding::Exited { code: 0 }, "done\n"));
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_sandbox::job_dir::JobDir;
 use cynode_sandbox::sandbox::{InteractiveProgram, Sandbox, SandboxOptions};
 use cynode_wire::jobs::Stream;
@@ -55,7 +55,7 @@ fn a_job_runs_in_a_cgroup_of_its_own_with_its_limits() {
     assert!(processes.lines().count() >= 2, "{processes}");
     assert!(!processes.lines().any(|pid| pid == supervisor_pid(&dir).to_string()));
     dir.request_stop(cynode_sandbox::job_dir::StopRequest::Cancel).unwrap();
-    assert_eq!(watch.wait().ending, Ending::Canceled);
+    assert_eq!(watch.wait().ending, JobEnding::Canceled);
     assert!(!cgroup.exists());
 }
 
@@ -80,7 +80,7 @@ fn the_cgroup_of_a_job_whose_supervisor_was_killed_is_emptied_and_removed() {
 
     kill(supervisor_pid(&dir), Signal::SIGKILL).unwrap();
 
-    assert!(matches!(watch.wait().ending, Ending::Interrupted { .. }));
+    assert!(matches!(watch.wait().ending, JobEnding::Interrupted { .. }));
     assert!(!cgroup_of(&dir).exists());
     assert!(processes_naming("5151.5151".as_ref()).is_empty());
 }
@@ -116,7 +116,7 @@ fn the_next_process_of_a_node_keeps_running_jobs_and_removes_what_is_left_of_oth
     assert!(left.iter().all(|cgroup| !cgroup.exists()));
     assert!(!stray.wait().unwrap().success());
     fs::write(workspace.join("enough"), "").unwrap();
-    assert_eq!(next.watch(&dir).wait().ending, Ending::Exited { code: 0 });
+    assert_eq!(next.watch(&dir).wait().ending, JobEnding::Exited { code: 0 });
     assert_eq!(read_stream(&dir, Stream::Stdout), "adopted\n");
     assert!(!running.exists());
 }
@@ -155,6 +155,6 @@ fn a_node_without_memory_is_not_taken_for_a_job_that_exceeds_its_limit() {
 
     // The cgroup outlives the test, and a later state directory may have the same number.
     fs::write(jobs.join("memory.max"), "max").unwrap();
-    let reason = "the kernel ended it because the node had no memory left".to_owned();
-    assert_eq!(done.ending(), &Ending::Interrupted { reason });
+    let reason = "the kernel ended it because the worker node ran out of memory".to_owned();
+    assert_eq!(done.ending(), &JobEnding::Interrupted { reason });
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_sandbox::job_dir::StopRequest;
 use cynode_wire::nodes::Assignment;
 
@@ -30,7 +30,7 @@ fn a_job_beside_one_that_is_ended_is_not_harmed() {
     }
     fs::write(enough, "").unwrap();
 
-    assert_eq!(watch.wait().ending, Ending::Exited { code: 0 });
+    assert_eq!(watch.wait().ending, JobEnding::Exited { code: 0 });
     assert_eq!(crate::workbench::read_stream(&dir, cynode_wire::jobs::Stream::Stdout), "fine\n");
 }
 

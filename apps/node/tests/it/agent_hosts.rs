@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::nodes::{Assignment, JobConnectionEvent, RecordConnection};
 
 use crate::agent_programs::{profile_job, shell_program};
@@ -63,7 +63,7 @@ async fn run_agent(
     let _node = stage.spawn_process_with(options);
     stage.fake.assign(job);
     let result = stage.fake.result_of(job.job_id).await;
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     result.stdout
 }
 

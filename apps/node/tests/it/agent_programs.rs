@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_testkit::acp_agent_command;
 use cynode_wire::agent_jobs::{AgentJobResult, AgentProgramSpec, PermissionRules, StopCondition};
 use cynode_wire::agent_profiles::AgentAssignment;
@@ -73,7 +73,7 @@ async fn a_program_works_with_the_model_the_tools_and_the_files_of_its_job() {
 
     let result = stage.fake.result_of(job.job_id).await;
 
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     assert_eq!(
         fs::read_to_string(stage.workspace(&job).join("note")).unwrap(),
         "Heard \"an echo\""
@@ -104,7 +104,7 @@ async fn a_program_has_a_home_outside_of_its_workspace_and_no_proxy_without_host
 
     let result = stage.fake.result_of(job.job_id).await;
 
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     let stored = stored_result(&stage.fake.state());
     assert_eq!(stored.summary.trim(), "HOME=/tmp\nprompt: 1");
     assert_eq!(stored.changed_files, Vec::<String>::new());
@@ -123,7 +123,7 @@ async fn a_canceled_program_ends_and_its_job_has_a_result_even_if_it_ignores_eve
             known.cancel.insert(job.job_id);
         });
 
-        assert_eq!(stage.fake.result_of(job.job_id).await.ending, Ending::Canceled);
+        assert_eq!(stage.fake.result_of(job.job_id).await.ending, JobEnding::Canceled);
         let stored = stored_result(&stage.fake.state());
         assert_eq!(stored.stop, StopCondition::GaveUp, "{arguments:?}: {stored:?}");
         let left = processes_naming(&stage.job_dir(job.job_id));
@@ -145,7 +145,7 @@ async fn a_program_works_on_when_its_node_is_killed_and_started_again() {
     let _second = stage.spawn_process();
 
     let result = stage.fake.result_of(job.job_id).await;
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     let known = stage.fake.state();
     assert_eq!(stored_result(&known).stop, StopCondition::GoalMet);
     assert_eq!(known.agent_tokens, [job.job_id, job.job_id], "each process asks for its own token");

@@ -1,7 +1,7 @@
 //! What agents record of their work: the node passes it on, whatever it is worth.
 
 use cynode_domain::ids::{ProfileId, TraceId};
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::trace::{TraceContext, TraceEventKind, TraceField, TraceStop};
 use cynode_wire::nodes::Assignment;
 
@@ -26,7 +26,7 @@ async fn the_steps_of_an_agent_arrive_before_its_result_under_the_trace_of_its_j
 
     let result = stage.fake.result_of(job.job_id).await;
 
-    assert_eq!(result.ending, Ending::Exited { code: 1 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 1 }, "{result:?}");
     let known = stage.fake.state();
     // The fake rejects a trace that comes after the result.
     let [(of, events)] = &known.traces[..] else { panic!("{:?}", known.traces) };
@@ -82,7 +82,7 @@ async fn an_unreadable_or_rejected_trace_does_not_change_the_result_of_a_job() {
 
         let result = stage.fake.result_of(job.job_id).await;
 
-        assert_eq!(result.ending, Ending::Exited { code: 0 }, "{script}: {result:?}");
+        assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{script}: {result:?}");
     }
     let known = stage.fake.state();
     assert_eq!(known.traces, []);
@@ -100,7 +100,7 @@ async fn a_command_that_writes_the_result_of_an_agent_records_nothing() {
 
     let result = stage.fake.result_of(job.job_id).await;
 
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     let known = stage.fake.state();
     assert!(known.artifacts.contains_key("agent-result.json"), "{:?}", known.artifacts.keys());
     assert_eq!(known.traces, []);

@@ -4,7 +4,7 @@ use std::fs;
 
 use cynode_domain::git::ChangeSource;
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::git::{ALL_CHANGES_FILE, ALL_PATCH_FILE, CollectedChanges};
 use cynode_wire::nodes::Assignment;
 
@@ -105,7 +105,7 @@ async fn a_conflict_is_reported_before_anything_runs_or_marked_for_the_job() {
     let failing = bed.job_on(TaskId::generate(), &[&one, &two], "touch ran");
     let ending = bed.run(&failing).await;
 
-    let Ending::NotStarted { reason } = &ending else { panic!("{ending:?}") };
+    let JobEnding::NotStarted { reason } = &ending else { panic!("{ending:?}") };
     let expected = "merge conflict: cynode/two conflicts with cynode/one in README.md: ";
     assert!(reason.starts_with(expected) && ending.is_merge_conflict(), "{reason}");
     let mut marked = bed.job_on(
@@ -136,7 +136,7 @@ async fn changes_that_are_not_what_the_orchestrator_named_are_not_used() {
 
     for (job, expected) in [(swapped, "they end at"), (leaking, "they must not be used")] {
         let ending = bed.run(&job).await;
-        let Ending::NotStarted { reason } = ending else { panic!("{ending:?}") };
+        let JobEnding::NotStarted { reason } = ending else { panic!("{ending:?}") };
         assert!(reason.starts_with("the changes of cynode/"), "{reason}");
         assert!(reason.contains(expected), "{reason}");
     }
@@ -164,7 +164,7 @@ async fn a_node_that_is_killed_between_import_and_checkout_starts_the_next_attem
     bed.stage.fake.state().broken.clear();
     let mut next = bed.stage.spawn_process();
     let ending = bed.stage.fake.result_of(job.job_id).await.ending;
-    assert!(matches!(ending, Ending::Interrupted { .. }), "{ending:?}");
+    assert!(matches!(ending, JobEnding::Interrupted { .. }), "{ending:?}");
     let again = bed.job_on(task, &[&one, &two], "echo 3 > three.txt");
     assert_eq!(bed.run(&again).await, SUCCESS);
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use cynode_domain::ids::ProjectId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::nodes::{Assignment, CacheAssignment};
 
 use crate::testbed::NodeTestbed;
@@ -48,11 +48,11 @@ impl ProjectCache {
     }
 }
 
-fn exited(job: &FinishedJob) -> (&Ending, &str) {
+fn exited(job: &FinishedJob) -> (&JobEnding, &str) {
     (job.ending(), &job.stdout)
 }
 
-const SUCCESS: Ending = Ending::Exited { code: 0 };
+const SUCCESS: JobEnding = JobEnding::Exited { code: 0 };
 
 #[test]
 fn a_later_job_of_another_task_finds_and_changes_what_an_earlier_one_stored() {
@@ -175,7 +175,7 @@ fn a_job_that_fills_its_cache_beyond_the_quota_ends_and_the_cache_is_evicted() {
     let done = cache.run(&bench, "head -c 4000000 /dev/zero > $CYNODE_CACHE_DIR/f; sleep 30");
 
     let limit = "its cache filled 2 MiB of disk".to_owned();
-    assert_eq!(done.ending(), &Ending::LimitReached { limit });
+    assert_eq!(done.ending(), &JobEnding::LimitReached { limit });
     bench.sandbox.evict_caches().unwrap();
     assert_eq!(cache.slots(&bench), Vec::<String>::new());
     let next = cache.run(&bench, "ls $CYNODE_CACHE_DIR");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_wire::agent_jobs::AgentProgramSpec;
 use cynode_wire::agent_profiles::{CanaryCheck, CanaryCheckKind, CanaryOutcome, CanaryReport};
 use cynode_wire::nodes::Assignment;
@@ -26,7 +26,7 @@ async fn stage() -> NodeTestbed {
 }
 
 /// Runs a canary to its end; returns its report and how its job ended.
-async fn run_on(stage: &NodeTestbed, job: &Assignment) -> (CanaryReport, Ending) {
+async fn run_on(stage: &NodeTestbed, job: &Assignment) -> (CanaryReport, JobEnding) {
     stage.fake.assign(job);
     let ending = stage.fake.result_of(job.job_id).await.ending;
     let known = stage.fake.state();
@@ -41,7 +41,11 @@ async fn run_on(stage: &NodeTestbed, job: &Assignment) -> (CanaryReport, Ending)
         let is_line = check.detail.len() <= 1_000 && !check.detail.contains(char::is_control);
         assert!(is_line && !check.detail.is_empty(), "{check:?}");
     }
-    assert_eq!(report.is_passed(), ending == Ending::Exited { code: 0 }, "{report:?} {ending:?}");
+    assert_eq!(
+        report.is_passed(),
+        ending == JobEnding::Exited { code: 0 },
+        "{report:?} {ending:?}"
+    );
     (report, ending)
 }
 
@@ -70,7 +74,7 @@ async fn an_agent_that_works_passes_with_either_api_and_with_streams() {
         let (report, ending) = run_on(&stage, &canary_job(acp_program(arguments))).await;
 
         assert_eq!(outcomes(&report), ALL_PASSED, "{arguments:?}: {report:?}");
-        assert_eq!(ending, Ending::Exited { code: 0 });
+        assert_eq!(ending, JobEnding::Exited { code: 0 });
         assert_eq!(report.agent.as_deref(), Some("scripted 1.2.3"));
         assert!(check(&report, Stops).detail.contains("session/cancel"), "{report:?}");
     }
@@ -141,7 +145,7 @@ async fn a_program_that_hangs_is_stopped_and_fails() {
 
     assert_eq!(check(&report, Model).outcome, Failed);
     assert!(check(&report, Starts).detail.contains("without a request to the model"), "{report:?}");
-    assert_eq!(ending, Ending::Exited { code: 1 }, "it was not its time limit that ended it");
+    assert_eq!(ending, JobEnding::Exited { code: 1 }, "it was not its time limit that ended it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,7 +251,7 @@ async fn a_run_that_was_canceled_has_no_report() {
         known.cancel.insert(job.job_id);
     });
 
-    assert_eq!(stage.fake.result_of(job.job_id).await.ending, Ending::Canceled);
+    assert_eq!(stage.fake.result_of(job.job_id).await.ending, JobEnding::Canceled);
     assert!(stage.fake.state().canaries.is_empty());
 }
 
@@ -261,7 +265,7 @@ async fn a_run_whose_node_was_stopped_or_whose_files_are_lost_has_no_report() {
     let lost = Assignment { limits, ..canary_job(shell_program("exit 2")) };
     stage.fake.assign(&lost);
     let ending = stage.fake.result_of(lost.job_id).await.ending;
-    let Ending::Interrupted { reason } = ending else { panic!("{ending:?}") };
+    let JobEnding::Interrupted { reason } = ending else { panic!("{ending:?}") };
     assert!(reason.contains("agent-result.json could not be stored"), "{reason}");
 
     stage.fake.change(|known| known.broken.clear());
@@ -270,7 +274,7 @@ async fn a_run_whose_node_was_stopped_or_whose_files_are_lost_has_no_report() {
     stage.wait_for_file(&stopped, "started").await;
     assert!(node.stop());
     let ending = stage.fake.result_of(stopped.job_id).await.ending;
-    assert!(matches!(ending, Ending::Interrupted { .. }), "{ending:?}");
+    assert!(matches!(ending, JobEnding::Interrupted { .. }), "{ending:?}");
 
     let known = stage.fake.state();
     assert!(known.canaries.is_empty(), "{:?}", known.canaries);
@@ -290,8 +294,8 @@ async fn a_run_whose_node_was_killed_does_not_pass() {
     let _second = stage.spawn_process();
 
     let ending = stage.fake.result_of(job.job_id).await.ending;
-    let reason = "the node was restarted; run it again".to_owned();
-    assert_eq!(ending, Ending::Interrupted { reason });
+    let reason = "the worker node was restarted; run it again".to_owned();
+    assert_eq!(ending, JobEnding::Interrupted { reason });
     // A failed report would withdraw an admission.
     assert!(stage.fake.state().canaries.is_empty());
 }
@@ -311,7 +315,7 @@ async fn a_report_that_a_killed_node_did_not_deliver_is_delivered_as_it_was() {
     stage.fake.change(|known| known.broken.clear());
     let _second = stage.spawn_process();
 
-    assert_eq!(stage.fake.result_of(job.job_id).await.ending, Ending::Exited { code: 0 });
+    assert_eq!(stage.fake.result_of(job.job_id).await.ending, JobEnding::Exited { code: 0 });
     let known = stage.fake.state();
     let [(_, report)] = &known.canaries[..] else { panic!("{:?}", known.canaries) };
     assert_eq!(outcomes(report), ALL_PASSED);

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_testkit::SyncLog;
 
@@ -40,7 +40,7 @@ fn what_a_job_wrote_is_durable_before_its_outcome_is() {
         let job = cynode_wire::nodes::Assignment { limits: limits(), ..command(line) };
         let (job_id, workspace) = (job.job_id, sandbox.workspace(job.task_id));
         let dir = sandbox.accept(job).unwrap();
-        assert_eq!(sandbox.start(&dir).wait().ending, Ending::Exited { code: 0 });
+        assert_eq!(sandbox.start(&dir).wait().ending, JobEnding::Exited { code: 0 });
         let lines = syncs.lines();
         let dir = dir.path().display().to_string();
         // The outcome is first written to a temporary file.

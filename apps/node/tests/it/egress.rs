@@ -1,6 +1,6 @@
 //! The way out of an agent's sandbox: models and tools, and nothing else.
 
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
 
@@ -21,7 +21,7 @@ async fn run_agent(stage: &NodeTestbed, script: &str) -> String {
     let job = agent_job();
     stage.fake.assign(&job);
     let result = stage.fake.result_of(job.job_id).await;
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     result.stdout
 }
 
@@ -112,7 +112,7 @@ async fn a_node_without_an_agent_starts_no_agent_and_says_so() {
 
     let ending = stage.fake.result_of(job.job_id).await.ending;
 
-    let Ending::NotStarted { reason } = ending else { panic!("{ending:?}") };
+    let JobEnding::NotStarted { reason } = ending else { panic!("{ending:?}") };
     assert!(reason.contains("this node has no agent"), "{reason}");
 }
 
@@ -141,7 +141,7 @@ async fn an_agent_works_on_when_its_node_is_killed_and_started_again() {
     let result = stage.fake.result_of(job.job_id).await;
     assert_eq!(
         (result.ending, &*result.stdout),
-        (Ending::Exited { code: 0 }, "200 answer 1\n200 answer 2\n")
+        (JobEnding::Exited { code: 0 }, "200 answer 1\n200 answer 2\n")
     );
     let known = stage.fake.state();
     assert_eq!(known.agent_tokens, [job.job_id, job.job_id], "each process asks for its own token");

@@ -1,44 +1,35 @@
 //! A fake orchestrator: assigns jobs, records what a node reports, and can be stopped. Like the real one, it lets
 //! one process at a time hold the node's name.
 
+mod in_process_node;
+mod routes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
-use axum::extract::{Path as UrlPath, Query, State};
+use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post, put};
-use axum::{Json, Router};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use cynode_domain::ids::{ArtifactId, IncarnationId, JobId, NodeId, TaskId};
-use cynode_domain::policy::network::AllowedNetworks;
+use cynode_domain::ids::{IncarnationId, JobId, TaskId};
 use cynode_domain::trace::TraceEvents;
-use cynode_runtime::clock::{Clock as _, SystemClock};
-use cynode_runtime::health::Readiness;
-use cynode_runtime::shutdown::Shutdown;
-use cynode_sandbox::sandbox::SandboxOptions;
 use cynode_wire::agent_profiles::CanaryReport;
-use cynode_wire::artifacts::ArtifactView;
-use cynode_wire::git::{BundleQuery, GitCredentialView};
 use cynode_wire::jobs::{JobResult, Stream};
-use cynode_wire::nodes::{
-    AppendLog, AskWorkspaces, Assignment, INCARNATION_HEADER, Incarnation, LogPosition, Poll,
-    PollView, RecordConnection, RegisterNode, RegisteredView, WorkspacesView,
-};
-use cynode_worker::agent::{ImageOptions, NodeDaemon, NodeDaemonOptions, RepositoryAccess};
+use cynode_wire::nodes::{Assignment, INCARNATION_HEADER, Incarnation, Poll, RecordConnection};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 
 use crate::agent_answers::AgentAnswers;
 use crate::fake_agent_api::{agent_request, agent_token, canary, connection, trace};
 use crate::workbench::TEST_TIMEOUT;
+pub(crate) use in_process_node::{InProcessNode, join_token, options};
+use routes::{
+    artifact, attachment, bundle, changes, git_credential, logs, poll, register, result, start,
+    stop, workspaces,
+};
 
 /// The directory of repositories that the node allows, below its data directory.
 pub(crate) const REPOSITORIES: &str = "repositories";
@@ -250,290 +241,10 @@ impl Drop for ServedOrchestratorFake {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the test owns the task and ends it")]
-fn spawn(future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-    tokio::spawn(future)
-}
-
-/// A node in this process, with sandboxes of the real executable.
-pub(crate) struct InProcessNode {
-    shutdown: Shutdown,
-    pub(crate) running: JoinHandle<()>,
-}
-
-impl InProcessNode {
-    pub(crate) async fn start(state: &Path, orchestrator: SocketAddr) -> Self {
-        let agent =
-            NodeDaemon::prepare(options(state, orchestrator), Readiness::new()).await.unwrap();
-        let shutdown = Shutdown::new();
-        let request = shutdown.clone();
-        Self { shutdown, running: spawn(async move { agent.run(request).await.unwrap() }) }
-    }
-
-    /// Stops as on SIGTERM.
-    pub(crate) async fn stop(self) {
-        self.shutdown.trigger();
-        tokio::time::timeout(TEST_TIMEOUT, self.running).await.unwrap().unwrap();
-    }
-}
-
-/// Writes the join token that the fake accepts.
-pub(crate) fn join_token(state: &Path) -> PathBuf {
-    let path = state.join("node-join.token");
-    std::fs::write(&path, "join").unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    path
-}
-
-pub(crate) fn options(state: &Path, orchestrator: SocketAddr) -> NodeDaemonOptions {
-    let join_token_file = join_token(state);
-    let mut sandbox = SandboxOptions::new(state.join("node"));
-    sandbox.executable = PathBuf::from(env!("CARGO_BIN_EXE_cynode-node"));
-    NodeDaemonOptions {
-        orchestrator_url: format!("http://{orchestrator}"),
-        join_token_file,
-        slug: "test".to_owned(),
-        max_concurrency: 2,
-        labels: cynode_domain::node_labels::NodeLabels::new(),
-        workspace_retention: Duration::from_hours(1),
-        sandbox,
-        required_features: vec![],
-        repositories: RepositoryAccess::new(
-            vec![state.join(REPOSITORIES)],
-            AllowedNetworks::default(),
-        ),
-        agent_networks: AllowedNetworks::default(),
-        has_edge: false,
-        images: ImageOptions::default(),
-    }
-}
-
-async fn register(
-    State(fake): State<OrchestratorFake>,
-    headers: HeaderMap,
-    Json(body): Json<RegisterNode>,
-) -> Result<Json<RegisteredView>, StatusCode> {
-    if headers["authorization"] != "Bearer join" {
-        return Err(StatusCode::UNAUTHORIZED);
-    }
-    let mut known = fake.state();
-    known.take_name(&body.incarnation)?;
-    known.registrations += 1;
-    known.images = body.capabilities.images;
-    let node_token = known.registrations.to_string();
-    Ok(Json(RegisteredView { node_id: NodeId::generate(), node_token }))
-}
-
-async fn start(
-    State(fake): State<OrchestratorFake>,
-    headers: HeaderMap,
-    Json(body): Json<Incarnation>,
-) -> Result<StatusCode, StatusCode> {
-    let mut known = fake.state();
-    authorize(&known, &headers)?;
-    known.take_name(&body)?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-async fn stop(State(fake): State<OrchestratorFake>, headers: HeaderMap) -> StatusCode {
-    let mut known = fake.state();
-    known.holder.take_if(|holder| *holder == calling_incarnation(&headers));
-    StatusCode::NO_CONTENT
-}
-
-async fn workspaces(
-    State(fake): State<OrchestratorFake>,
-    Json(body): Json<AskWorkspaces>,
-) -> Json<WorkspacesView> {
-    let known = fake.state();
-    let removable = body.tasks.into_iter().filter(|task| known.closed.contains(task)).collect();
-    Json(WorkspacesView { removable })
-}
-
 fn authorize(known: &OrchestratorFakeState, headers: &HeaderMap) -> Result<(), StatusCode> {
     let token = headers["authorization"].to_str().unwrap().trim_start_matches("Bearer ");
     let is_valid = token.parse::<u32>().is_ok_and(|number| number > known.valid_from);
     is_valid.then_some(()).ok_or(StatusCode::UNAUTHORIZED)
-}
-
-async fn poll(
-    State(fake): State<OrchestratorFake>,
-    headers: HeaderMap,
-    Json(body): Json<Poll>,
-) -> Result<Json<PollView>, StatusCode> {
-    let patience = tokio::time::sleep(Duration::from_millis(body.wait_ms.into()));
-    tokio::pin!(patience);
-    authorize(&fake.state(), &headers)?;
-    if fake.state().holder != Some(calling_incarnation(&headers)) {
-        return Err(StatusCode::CONFLICT);
-    }
-    record_poll(&mut fake.state(), &body);
-    loop {
-        let news = fake.changed.notified();
-        let view = poll_view(&mut fake.state(), &headers, &body)?;
-        if view != PollView::default() {
-            return Ok(Json(view));
-        }
-        tokio::select! {
-            () = news => {}
-            () = &mut patience => return Ok(Json(view)),
-        }
-    }
-}
-
-/// A job named in a poll is never assigned again, so it must be on disk or delivered by then.
-fn record_poll(known: &mut OrchestratorFakeState, body: &Poll) {
-    let is_kept = |job: &&JobId| {
-        known.jobs_dir.join(job.to_string()).exists() || known.results.contains_key(job)
-    };
-    let lost: Vec<JobId> = body.holding.iter().filter(|job| !is_kept(job)).copied().collect();
-    known.not_kept.extend(lost);
-    known.polls.push(body.clone());
-}
-
-fn poll_view(
-    known: &mut OrchestratorFakeState,
-    headers: &HeaderMap,
-    body: &Poll,
-) -> Result<PollView, StatusCode> {
-    authorize(known, headers)?;
-    let caller = calling_incarnation(headers);
-    let is_held = |job: &JobId| body.holding.contains(job);
-    let open = known.assigned.values().filter(|job| {
-        known.reassigns_everything
-            || !is_held(&job.job_id) && !known.results.contains_key(&job.job_id)
-    });
-    let open: Vec<Assignment> = open
-        .take(body.free_slots as usize)
-        .map(|job| Assignment { incarnation: Some(caller), ..job.clone() })
-        .collect();
-    for job in &open {
-        known.held_by.entry(job.job_id).or_insert(caller);
-    }
-    Ok(PollView {
-        assignments: open,
-        cancel: known.cancel.iter().copied().filter(is_held).collect(),
-        forget: known.forget.iter().copied().filter(is_held).collect(),
-    })
-}
-
-async fn logs(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    headers: HeaderMap,
-    Json(body): Json<AppendLog>,
-) -> Result<Json<LogPosition>, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    let log = known.logs.entry((job, body.stream.as_str())).or_default();
-    if body.offset == log.len() as u64 {
-        log.extend(STANDARD.decode(body.data_base64).unwrap());
-    }
-    Ok(Json(LogPosition { next_offset: log.len() as u64 }))
-}
-
-async fn artifact(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    Query(query): Query<BTreeMap<String, String>>,
-    headers: HeaderMap,
-    content: Bytes,
-) -> Result<Json<ArtifactView>, StatusCode> {
-    let path = query["path"].clone();
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    known.check_disk(&path)?;
-    known.artifacts.insert(path.clone(), content.to_vec());
-    Ok(Json(artifact_view(job, "output", path, &content)))
-}
-
-async fn changes(
-    State(fake): State<OrchestratorFake>,
-    UrlPath((job, file)): UrlPath<(JobId, String)>,
-    headers: HeaderMap,
-    content: Bytes,
-) -> Result<Json<ArtifactView>, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    known.check_disk(&file)?;
-    if known.assigned[&job].repository.is_none() {
-        return Err(StatusCode::BAD_REQUEST);
-    }
-    known.changes.push((job, file.clone(), content.to_vec()));
-    Ok(Json(artifact_view(job, "changes", file, &content)))
-}
-
-/// There is no credential for any host.
-async fn git_credential(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    headers: HeaderMap,
-) -> Result<Json<GitCredentialView>, StatusCode> {
-    fake.state().check_holder(&headers, job)?;
-    Ok(Json(GitCredentialView { credential: None }))
-}
-
-/// The newest bundle of the job that a push or a source names.
-async fn bundle(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    Query(query): Query<BundleQuery>,
-    headers: HeaderMap,
-) -> Result<Vec<u8>, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    let assigned = known.assigned[&job].clone();
-    let wanted = match (query.source, assigned.push, assigned.repository) {
-        (None, Some(order), _) => order.source_job,
-        (Some(source), _, Some(repository)) => {
-            known.check_disk(&source.to_string())?;
-            let found = repository.builds_on.iter().find(|known| known.task == source);
-            found.ok_or(StatusCode::NOT_FOUND)?.job
-        }
-        _ => return Err(StatusCode::NOT_FOUND),
-    };
-    let mut files = known.changes.iter().rev();
-    let found = files.find(|(of, file, _)| *of == wanted && file == "changes.bundle");
-    found.map(|(_, _, content)| content.clone()).ok_or(StatusCode::NOT_FOUND)
-}
-
-fn artifact_view(job: JobId, kind: &str, path: String, content: &Bytes) -> ArtifactView {
-    ArtifactView {
-        id: ArtifactId::generate(),
-        task_id: TaskId::generate(),
-        job_id: Some(job),
-        kind: kind.to_owned(),
-        path,
-        size_bytes: i64::try_from(content.len()).unwrap(),
-        sha256: String::new(),
-        created_at: SystemClock.now(),
-    }
-}
-
-async fn attachment(
-    State(fake): State<OrchestratorFake>,
-    UrlPath((job, name)): UrlPath<(JobId, String)>,
-    headers: HeaderMap,
-) -> Result<Vec<u8>, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    known.check_disk(&name)?;
-    known.attachments.get(&name).cloned().ok_or(StatusCode::NOT_FOUND)
-}
-
-async fn result(
-    State(fake): State<OrchestratorFake>,
-    UrlPath(job): UrlPath<JobId>,
-    headers: HeaderMap,
-    Json(body): Json<JobResult>,
-) -> Result<StatusCode, StatusCode> {
-    let mut known = fake.state();
-    known.check_holder(&headers, job)?;
-    if known.forget.contains(&job) {
-        return Err(StatusCode::CONFLICT);
-    }
-    known.results.entry(job).or_default().push(body);
-    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The received part of a job's stream.

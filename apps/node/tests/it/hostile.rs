@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, thread};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 
 use crate::workbench::{SandboxWorkbench, rerun_unprivileged};
 use programs::{PRELUDE, PROGRAMS};
@@ -27,7 +27,7 @@ fn no_hostile_program_gets_out_of_its_sandbox() {
             let program = format!("{PRELUDE}{}\nprint('END')\n", host.fill_in(body));
             let done = bench.run(&format!("/usr/bin/python3 - <<'PROGRAM'\n{program}PROGRAM"));
             // The kernel ends a program for a system call of another architecture (SIGSYS).
-            let is_killed = done.ending() == &Ending::Exited { code: 128 + 31 };
+            let is_killed = done.ending() == &JobEnding::Exited { code: 128 + 31 };
             let is_over = done.stdout.ends_with("END\n") || is_killed;
             if done.stdout.contains("ESCAPED") || !is_over {
                 let fault = format!("{:?}\n{}{}", done.ending(), done.stdout, done.stderr);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_wire::nodes::{Assignment, JobConnectionEvent};
 
 use crate::agent_programs::{profile_job, shell_program};
@@ -119,7 +119,7 @@ async fn run_programs(state: &NodeTestbed, servers: &Servers, libraries: &Path) 
     let job = attacking_job(servers);
     state.fake.assign(&job);
     let result = state.fake.result_of(job.job_id).await;
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     result.stdout
 }
 

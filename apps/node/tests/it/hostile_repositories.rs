@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_wire::nodes::Assignment;
 
 use crate::repositories::{RepositoryTestbed, git};
@@ -69,7 +69,7 @@ async fn no_hostile_repository_runs_a_program_or_reads_a_file_outside_of_its_san
     bed.run(&untouched).await;
 
     let tasks: Vec<_> = PROGRAMS.iter().map(|program| (TaskId::generate(), program)).collect();
-    let mut endings: BTreeMap<&str, Vec<Ending>> = BTreeMap::new();
+    let mut endings: BTreeMap<&str, Vec<JobEnding>> = BTreeMap::new();
     for is_second in [false, true] {
         let mut jobs = vec![];
         for (task, program) in &tasks {
@@ -90,10 +90,12 @@ async fn no_hostile_repository_runs_a_program_or_reads_a_file_outside_of_its_san
 
     // Whatever a program did to its checkout, the node says what came of it, and never hangs.
     for (name, of_program) in &endings {
-        let is_told = |ending: &Ending| {
+        let is_told = |ending: &JobEnding| {
             matches!(
                 ending,
-                Ending::Exited { code: 0 } | Ending::Interrupted { .. } | Ending::NotStarted { .. }
+                JobEnding::Exited { code: 0 }
+                    | JobEnding::Interrupted { .. }
+                    | JobEnding::NotStarted { .. }
             )
         };
         assert!(of_program.len() == 2 && of_program.iter().all(is_told), "{name}: {of_program:?}");
@@ -123,7 +125,7 @@ async fn no_hostile_repository_runs_a_program_or_reads_a_file_outside_of_its_san
     git(&mirror[0], &["fsck", "--strict", "--no-dangling"]);
     let again = bed.job(untouched.task_id, "test $(cat mine.txt) = mine && git status");
     let again = Assignment { needs_workspace: true, ..again };
-    assert_eq!(bed.run(&again).await, Ending::Exited { code: 0 });
+    assert_eq!(bed.run(&again).await, JobEnding::Exited { code: 0 });
     node.stop().await;
 }
 

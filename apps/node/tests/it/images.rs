@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::jobs::JobResult;
 use cynode_wire::nodes::Assignment;
 
@@ -57,7 +57,7 @@ async fn a_job_sees_the_files_of_its_image_and_none_of_the_host() {
     let job = in_image("tiny", &line);
     let result = run(&stage, &job).await;
 
-    assert_eq!(result.ending, Ending::Exited { code: 0 }, "{result:?}");
+    assert_eq!(result.ending, JobEnding::Exited { code: 0 }, "{result:?}");
     let root = "bin\ndev\netc\njob\nlib\nlib64\nmarker\nopt\nproc\ntmp\nusr\nworkspace\n";
     let expected = format!(
         "of the image\nbelow\nvanilla /workspace\n{root}no python\nno secret\n{}\nkept\nx\ncat\n",
@@ -132,7 +132,7 @@ async fn no_library_of_an_image_is_loaded_before_the_job_is_confined() {
 
     let result = run(&stage, &in_image("bare", "true")).await;
 
-    let Ending::NotStarted { reason } = &result.ending else { panic!("{result:?}") };
+    let JobEnding::NotStarted { reason } = &result.ending else { panic!("{result:?}") };
     assert!(reason.contains("/bin/sh cannot be started"), "{reason}");
 }
 
@@ -146,9 +146,9 @@ async fn a_job_whose_image_is_unusable_or_unknown_fails_with_what_to_do() {
     let unknown = run(&stage, &in_image("unknown", "true")).await;
     let host = run(&stage, &in_image("host", "echo fine")).await;
 
-    let Ending::NotStarted { reason } = &lost.ending else { panic!("{lost:?}") };
+    let JobEnding::NotStarted { reason } = &lost.ending else { panic!("{lost:?}") };
     assert!(reason.contains("there is no image at") && reason.contains("--image lost"), "{reason}");
-    let Ending::NotStarted { reason } = &unknown.ending else { panic!("{unknown:?}") };
+    let JobEnding::NotStarted { reason } = &unknown.ending else { panic!("{unknown:?}") };
     assert!(reason.contains("add --image unknown=SOURCE"), "{reason}");
     assert_eq!(host.stdout, "fine\n");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::nodes::Assignment;
 
 use crate::fake_orchestrator::InProcessNode;
@@ -118,7 +118,7 @@ async fn a_job_that_goes_on_with_files_that_are_gone_does_not_start() {
     stage.fake.assign(&third);
 
     let ending = stage.fake.result_of(third.job_id).await.ending;
-    let Ending::NotStarted { reason } = ending else { panic!("{ending:?}") };
+    let JobEnding::NotStarted { reason } = ending else { panic!("{ending:?}") };
     assert!(reason.contains("is not on this node"), "{reason}");
     assert!(!stage.workspace(&third).exists());
     node.stop().await;

@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use nix::errno::Errno;
 
 use crate::workbench::{SandboxWorkbench, command, script};
 
-const EXITED_0: Ending = Ending::Exited { code: 0 };
+const EXITED_0: JobEnding = JobEnding::Exited { code: 0 };
 
 #[test]
 fn a_command_prints_and_its_exit_code_is_kept() {
@@ -16,7 +16,7 @@ fn a_command_prints_and_its_exit_code_is_kept() {
 
     let done = bench.run("echo out; echo err >&2; exit 7");
 
-    assert_eq!(done.ending(), &Ending::Exited { code: 7 });
+    assert_eq!(done.ending(), &JobEnding::Exited { code: 7 });
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("out\n", "err\n"));
 }
 
@@ -24,7 +24,7 @@ fn a_command_prints_and_its_exit_code_is_kept() {
 fn a_command_ended_by_a_signal_exits_with_128_and_the_signal() {
     let done = SandboxWorkbench::new().run("kill -9 $$");
 
-    assert_eq!(done.ending(), &Ending::Exited { code: 137 });
+    assert_eq!(done.ending(), &JobEnding::Exited { code: 137 });
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_script_without_a_first_line_runs_in_sh() {
 fn an_interpreter_that_does_not_exist_means_the_job_did_not_start() {
     let done = SandboxWorkbench::new().run_assignment(script("#!/no/such/interpreter\n"));
 
-    let Ending::NotStarted { reason } = done.ending() else { panic!("{done:?}") };
+    let JobEnding::NotStarted { reason } = done.ending() else { panic!("{done:?}") };
     assert!(reason.contains("/job/script cannot be started"), "{reason}");
 }
 

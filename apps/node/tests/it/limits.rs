@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_sandbox::job_dir::StopRequest;
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
@@ -16,8 +16,8 @@ use crate::workbench::{
 const CLEANUP_TRAP: &str = "trap 'echo cleaned; exit 0' TERM";
 const WAIT_LOOP: &str = "while :; do sleep 0.1; done";
 
-fn reached_limit(ending: &Ending) -> &str {
-    let Ending::LimitReached { limit } = ending else { panic!("{ending:?}") };
+fn reached_limit(ending: &JobEnding) -> &str {
+    let JobEnding::LimitReached { limit } = ending else { panic!("{ending:?}") };
     limit
 }
 
@@ -28,7 +28,7 @@ fn a_job_that_runs_too_long_is_ended_and_may_clean_up() {
     // On a busy machine a job may not start, or not clean up, within its time.
     for _ in 0..5 {
         let done = SandboxWorkbench::new().run_within(&line, short);
-        assert_eq!(done.ending(), &Ending::TimedOut);
+        assert_eq!(done.ending(), &JobEnding::TimedOut);
         if done.stdout == "begun\ncleaned\n" {
             return;
         }
@@ -45,7 +45,7 @@ fn a_job_that_ignores_the_request_to_end_is_killed() {
         "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & while :; do sleep 1; done";
     let done = SandboxWorkbench::new().run_within(line, short);
 
-    assert_eq!(done.ending(), &Ending::TimedOut);
+    assert_eq!(done.ending(), &JobEnding::TimedOut);
     assert!(begun.elapsed() < TEST_TIMEOUT);
 }
 
@@ -62,7 +62,7 @@ fn a_canceled_job_may_clean_up() {
 
         dir.request_stop(StopRequest::Cancel).unwrap();
 
-        assert_eq!(watch.wait().ending, Ending::Canceled);
+        assert_eq!(watch.wait().ending, JobEnding::Canceled);
         if read_stream(&dir, Stream::Stdout) == "cleaned\n" {
             return;
         }
@@ -76,7 +76,7 @@ fn long_output_is_cut_and_marked() {
 
     let done = SandboxWorkbench::new().run_within("seq 100; seq 3 >&2", few);
 
-    assert_eq!(done.ending(), &Ending::Exited { code: 0 });
+    assert_eq!(done.ending(), &JobEnding::Exited { code: 0 });
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("1\n2\n3\n4\n5\n", "1\n2\n3\n"));
     assert!(done.outcome.truncated.stdout && !done.outcome.truncated.stderr);
 }
@@ -102,7 +102,7 @@ fn a_fork_bomb_ends_within_its_bounds() {
     assert!(
         matches!(
             done.ending(),
-            Ending::TimedOut | Ending::Exited { .. } | Ending::LimitReached { .. }
+            JobEnding::TimedOut | JobEnding::Exited { .. } | JobEnding::LimitReached { .. }
         ),
         "{done:?}"
     );
@@ -117,7 +117,7 @@ fn a_job_cannot_have_more_processes_than_allowed() {
     let done = SandboxWorkbench::new().run_within(line, few);
 
     let is_refused =
-        done.stderr.contains("fork") || matches!(done.ending(), Ending::LimitReached { .. });
+        done.stderr.contains("fork") || matches!(done.ending(), JobEnding::LimitReached { .. });
     assert!(is_refused, "{done:?}");
 }
 
@@ -182,7 +182,7 @@ fn memory_hidden_from_the_private_memory_of_processes_counts() {
 
         let done = bench.run_assignment(Assignment { limits: little, ..script(&text) });
 
-        assert!(matches!(done.ending(), Ending::LimitReached { .. }), "{place}: {done:?}");
+        assert!(matches!(done.ending(), JobEnding::LimitReached { .. }), "{place}: {done:?}");
         assert_eq!(reached_limit(done.ending()), "it used more than 64 MiB of memory");
     }
 }
@@ -197,7 +197,7 @@ fn memory_that_processes_share_counts_once() {
     let done =
         SandboxWorkbench::new().run_assignment(Assignment { limits: enough, ..script(&text) });
 
-    assert_eq!((done.ending(), done.stdout.as_str()), (&Ending::Exited { code: 0 }, "shared\n"));
+    assert_eq!((done.ending(), done.stdout.as_str()), (&JobEnding::Exited { code: 0 }, "shared\n"));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn deleted_files_that_are_open_count_as_disk() {
     // Those of memory-backed directories count as memory.
     let line = format!("set -- 0.4; {}", hold("/tmp"));
     let done = SandboxWorkbench::new().run_within(&line, little);
-    assert_eq!(done.ending(), &Ending::Exited { code: 0 });
+    assert_eq!(done.ending(), &JobEnding::Exited { code: 0 });
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn sparse_artifacts_count_with_their_holes() {
     assert_eq!(reached_limit(done.ending()), "the workspace and artifacts filled 4 MiB of disk");
 
     let done = SandboxWorkbench::new().run_within(&line.replace("$DIRECTORY", "."), little);
-    assert_eq!(done.ending(), &Ending::Exited { code: 0 });
+    assert_eq!(done.ending(), &JobEnding::Exited { code: 0 });
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_background_process_does_not_outlive_its_job() {
 
     let done = bench.run("setsid sleep 4242.4242 >/dev/null 2>&1 & echo left");
 
-    assert_eq!((done.ending(), done.stdout.as_str()), (&Ending::Exited { code: 0 }, "left\n"));
+    assert_eq!((done.ending(), done.stdout.as_str()), (&JobEnding::Exited { code: 0 }, "left\n"));
     assert!(begun.elapsed() < TEST_TIMEOUT);
     assert!(crate::workbench::processes_naming("4242.4242".as_ref()).is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_runtime::health::Readiness;
 use cynode_wire::jobs::Stream;
 use cynode_wire::nodes::Assignment;
@@ -26,7 +26,7 @@ async fn a_job_is_run_and_its_result_log_and_files_are_delivered() {
     stage.fake.assign(&job);
     let result = stage.fake.result_of(job.job_id).await;
 
-    assert_eq!(result.ending, Ending::Exited { code: 3 });
+    assert_eq!(result.ending, JobEnding::Exited { code: 3 });
     assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("hello\n", "oops\n"));
     assert_eq!(received_log(&stage.fake.state(), job.job_id, Stream::Stdout), "hello\n");
     let files: Vec<_> = stage.fake.state().artifacts.clone().into_iter().collect();
@@ -112,7 +112,7 @@ async fn attachments_are_in_the_workspace_before_the_job_starts() {
     let result = stage.fake.result_of(job.job_id).await;
     assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("1,2\n", ""));
     let result = stage.fake.result_of(missing.job_id).await;
-    assert!(matches!(result.ending, Ending::NotStarted { .. }), "{result:?}");
+    assert!(matches!(result.ending, JobEnding::NotStarted { .. }), "{result:?}");
     node.stop().await;
 }
 
@@ -138,7 +138,7 @@ async fn a_canceled_job_is_delivered_as_canceled_and_a_forgotten_one_not_at_all(
         known.assigned.clear();
     });
 
-    assert_eq!(stage.fake.result_of(ids[0]).await.ending, Ending::Canceled);
+    assert_eq!(stage.fake.result_of(ids[0]).await.ending, JobEnding::Canceled);
     stage
         .fake
         .wait_for("nothing held", |known| known.polls.last()?.holding.is_empty().then_some(()))
@@ -164,7 +164,7 @@ async fn a_job_survives_the_orchestrators_absence_and_is_delivered_once() {
     assert!(stage.fake.state().results.is_empty(), "it was not away");
     let (_, _served) = stage.fake.serve(stage.address).await;
 
-    assert_eq!(stage.fake.result_of(job.job_id).await.ending, Ending::Exited { code: 0 });
+    assert_eq!(stage.fake.result_of(job.job_id).await.ending, JobEnding::Exited { code: 0 });
     node.stop().await;
     assert_eq!(stage.fake.state().results[&job.job_id].len(), 1);
 }
@@ -183,7 +183,7 @@ async fn a_job_outlives_its_killed_node_and_the_next_one_delivers_it_once() {
     let mut second = stage.spawn_process();
     let result = stage.fake.result_of(job.job_id).await;
 
-    assert_eq!((result.ending, result.stdout.as_str()), (Ending::Exited { code: 0 }, "end\n"));
+    assert_eq!((result.ending, result.stdout.as_str()), (JobEnding::Exited { code: 0 }, "end\n"));
     assert_eq!(fs::read_to_string(stage.workspace(&job).join("count")).unwrap(), "run\n");
     assert!(second.stop());
     assert_eq!(stage.fake.state().results[&job.job_id].len(), 1);
@@ -203,9 +203,9 @@ async fn a_node_told_to_stop_ends_its_jobs_and_delivers_them_as_interrupted() {
     // The next process delivers what this one could not deliver in time.
     let mut next = stage.spawn_process();
 
-    let reason = "the node was stopped".to_owned();
+    let reason = "the worker node was stopped".to_owned();
     let result = stage.fake.result_of(job.job_id).await;
-    assert_eq!(result.ending, Ending::Interrupted { reason });
+    assert_eq!(result.ending, JobEnding::Interrupted { reason });
     let another = command("true");
     stage.fake.assign(&another);
     stage.fake.result_of(another.job_id).await;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_wire::nodes::Assignment;
 
 use crate::testbed::NodeTestbed;
@@ -33,14 +33,14 @@ async fn attachments_that_cannot_be_fetched_block_no_slot_for_ever() {
         known.cancel.insert(canceled.job_id);
     });
 
-    assert_eq!(stage.fake.result_of(canceled.job_id).await.ending, Ending::Canceled);
+    assert_eq!(stage.fake.result_of(canceled.job_id).await.ending, JobEnding::Canceled);
     let ending = stage.fake.result_of(timed_out.job_id).await.ending;
-    let Ending::NotStarted { reason } = ending else { panic!("{ending:?}") };
+    let JobEnding::NotStarted { reason } = ending else { panic!("{ending:?}") };
     assert!(reason.contains("attachment"), "{reason}");
     let next = [command("echo a"), command("echo b")];
     for job in &next {
         stage.fake.assign(job);
-        assert_eq!(stage.fake.result_of(job.job_id).await.ending, Ending::Exited { code: 0 });
+        assert_eq!(stage.fake.result_of(job.job_id).await.ending, JobEnding::Exited { code: 0 });
     }
     node.stop().await;
 }
@@ -56,7 +56,7 @@ async fn a_file_that_cannot_be_stored_is_reported_instead_of_left_out() {
     stage.fake.assign(&failing);
 
     let ending = stage.fake.result_of(failing.job_id).await.ending;
-    let Ending::Interrupted { reason } = ending else { panic!("{ending:?}") };
+    let JobEnding::Interrupted { reason } = ending else { panic!("{ending:?}") };
     assert!(reason.contains("artifact out.txt could not be stored"), "{reason}");
 
     // Its command has ended, but the upload can still be canceled.
@@ -66,7 +66,7 @@ async fn a_file_that_cannot_be_stored_is_reported_instead_of_left_out() {
     stage.fake.change(|known| {
         known.cancel.insert(canceled.job_id);
     });
-    assert_eq!(stage.fake.result_of(canceled.job_id).await.ending, Ending::Canceled);
+    assert_eq!(stage.fake.result_of(canceled.job_id).await.ending, JobEnding::Canceled);
     node.stop().await;
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::nodes::Assignment;
 
 use crate::repositories::{RepositoryTestbed, SUCCESS, git};
@@ -28,7 +28,7 @@ impl RepositoryTestbed {
     }
 
     /// What a job printed and how it ended.
-    async fn outcome(&self, job: &Assignment) -> (Ending, String) {
+    async fn outcome(&self, job: &Assignment) -> (JobEnding, String) {
         self.stage.fake.assign(job);
         let result = self.stage.fake.result_of(job.job_id).await;
         (result.ending, result.stdout + &result.stderr)
@@ -42,7 +42,7 @@ impl RepositoryTestbed {
     }
 }
 
-const FAILURE: Ending = Ending::Exited { code: 1 };
+const FAILURE: JobEnding = JobEnding::Exited { code: 1 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_node_pushes_the_commits_that_it_is_told_to_and_to_no_other_place() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::nodes::{NodeSettings, Poll};
 use nix::sys::signal::Signal;
 
@@ -39,7 +39,7 @@ async fn a_hangup_reloads_the_configuration_and_ends_no_job() {
     process.send(Signal::SIGHUP);
     let short = command("true");
     stage.fake.assign(&short);
-    assert_eq!(stage.fake.result_of(short.job_id).await.ending, Ending::Exited { code: 0 });
+    assert_eq!(stage.fake.result_of(short.job_id).await.ending, JobEnding::Exited { code: 0 });
     configure(&stage, 4, "us");
     process.send(Signal::SIGHUP);
 
@@ -50,6 +50,6 @@ async fn a_hangup_reloads_the_configuration_and_ends_no_job() {
     assert!(reported.iter().all(|it| *it == settings(4, "us")), "{reported:?}");
     assert!(polls.iter().all(|poll| poll.load.is_some_and(|load| load.free_disk_mib.is_some())));
     fs::write(stage.workspace(&long).join("go"), "").unwrap();
-    assert_eq!(stage.fake.result_of(long.job_id).await.ending, Ending::Exited { code: 0 });
+    assert_eq!(stage.fake.result_of(long.job_id).await.ending, JobEnding::Exited { code: 0 });
     assert!(process.stop());
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::git::{
     BUNDLE_FILE, CHANGES_FILE, CollectedChanges, FileChange, PATCH_FILE, RepositoryAssignment,
 };
@@ -46,10 +46,10 @@ impl RepositoryTestbed {
         Assignment { task_id: task, repository: Some(repository), ..command(line) }
     }
 
-    pub(crate) async fn run(&self, job: &Assignment) -> Ending {
+    pub(crate) async fn run(&self, job: &Assignment) -> JobEnding {
         self.stage.fake.assign(job);
         let result = self.stage.fake.result_of(job.job_id).await;
-        if result.ending != (Ending::Exited { code: 0 }) {
+        if result.ending != (JobEnding::Exited { code: 0 }) {
             println!("{} {}", result.stdout, result.stderr);
         }
         result.ending
@@ -87,7 +87,7 @@ fn changed_paths(changes: &CollectedChanges) -> Vec<(&str, FileChange)> {
     changes.files.iter().map(|file| (file.path.as_str(), file.status)).collect()
 }
 
-pub(crate) const SUCCESS: Ending = Ending::Exited { code: 0 };
+pub(crate) const SUCCESS: JobEnding = JobEnding::Exited { code: 0 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_works_on_the_repository_of_its_task_and_its_changes_are_collected_after_each_step() {
@@ -192,7 +192,7 @@ async fn hooks_and_configuration_of_the_checkout_are_read_only_and_nothing_of_it
     let reading = bed.job(task, "cat .git/config && exit 1; true");
     let ending = bed.run(&reading).await;
     assert!(
-        matches!(ending, Ending::Exited { code: 0 } | Ending::Interrupted { .. }),
+        matches!(ending, JobEnding::Exited { code: 0 } | JobEnding::Interrupted { .. }),
         "{ending:?}"
     );
     let logs = format!("{:?}", bed.stage.fake.state().logs.values());
@@ -209,7 +209,7 @@ async fn a_job_that_destroys_its_repository_is_not_reported_as_done() {
 
         let ending = bed.run(&job).await;
 
-        let Ending::Interrupted { reason } = ending else { panic!("{line}: {ending:?}") };
+        let JobEnding::Interrupted { reason } = ending else { panic!("{line}: {ending:?}") };
         assert!(reason.contains("its changes could not be collected"), "{reason}");
     }
     assert!(bed.stage.fake.state().changes.is_empty());
@@ -227,7 +227,7 @@ async fn paths_that_the_node_does_not_allow_are_refused_without_telling_whether_
         let mut job = bed.job(TaskId::generate(), "true");
         job.repository.as_mut().unwrap().url = path.to_owned().try_into().unwrap();
         let ending = bed.run(&job).await;
-        let Ending::NotStarted { reason } = ending else { panic!("{path}: {ending:?}") };
+        let JobEnding::NotStarted { reason } = ending else { panic!("{path}: {ending:?}") };
         assert!(reason.contains("--repository-path"), "{reason}");
         reasons.push(reason.replace(path, "PATH"));
     }
@@ -237,7 +237,7 @@ async fn paths_that_the_node_does_not_allow_are_refused_without_telling_whether_
         let mut job = bed.job(TaskId::generate(), "true");
         job.repository.as_mut().unwrap().url = url.to_owned().try_into().unwrap();
         let ending = bed.run(&job).await;
-        let Ending::NotStarted { reason } = ending else { panic!("{url}: {ending:?}") };
+        let JobEnding::NotStarted { reason } = ending else { panic!("{url}: {ending:?}") };
         assert!(reason.contains("internal network"), "{reason}");
     }
     node.stop().await;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_sandbox::job_dir::{JobDir, JobDirError, StopRequest};
 use cynode_sandbox::sandbox::resolve_outcome;
 use nix::sys::signal::{Signal, kill};
@@ -36,7 +36,7 @@ fn a_canceled_job_says_so() {
 
     dir.request_stop(StopRequest::Cancel).unwrap();
 
-    assert_eq!(watch.wait().ending, Ending::Canceled);
+    assert_eq!(watch.wait().ending, JobEnding::Canceled);
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn a_job_of_a_stopping_node_is_interrupted() {
 
     dir.request_stop(StopRequest::NodeShutdown).unwrap();
 
-    let reason = "the node was stopped".to_owned();
-    assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
+    let reason = "the worker node was stopped".to_owned();
+    assert_eq!(watch.wait().ending, JobEnding::Interrupted { reason });
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_supervisor_told_to_end_ends_its_job_first() {
     kill(supervisor_pid(&dir), Signal::SIGTERM).unwrap();
 
     let reason = "the job's supervisor was terminated".to_owned();
-    assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
+    assert_eq!(watch.wait().ending, JobEnding::Interrupted { reason });
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_killed_supervisor_takes_its_sandbox_along_and_the_job_is_interrupted() {
     kill(supervisor_pid(&dir), Signal::SIGKILL).unwrap();
 
     let reason = "its supervisor ended without a result".to_owned();
-    assert_eq!(watch.wait().ending, Ending::Interrupted { reason });
+    assert_eq!(watch.wait().ending, JobEnding::Interrupted { reason });
     let left = processes_naming("3131.3131".as_ref());
     assert!(left.is_empty(), "the job has ended, and these live: {left:?}");
 }
@@ -97,6 +97,6 @@ fn a_job_accepted_but_never_started_counts_as_interrupted() {
     let outcome = bench.sandbox.watch(&dir).wait();
 
     let reason = "its node stopped before it started".to_owned();
-    assert_eq!(outcome.ending, Ending::Interrupted { reason });
+    assert_eq!(outcome.ending, JobEnding::Interrupted { reason });
     assert_eq!(resolve_outcome(&dir), outcome);
 }

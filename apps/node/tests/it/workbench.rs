@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_sandbox::job_dir::JobDir;
 use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_sandbox::spec::SandboxJobOutcome;
@@ -35,7 +35,7 @@ pub(crate) struct FinishedJob {
 }
 
 impl FinishedJob {
-    pub(crate) fn ending(&self) -> &Ending {
+    pub(crate) fn ending(&self) -> &JobEnding {
         &self.outcome.ending
     }
 }
@@ -93,22 +93,9 @@ pub(crate) fn node_program() -> PathBuf {
 }
 
 pub(crate) fn command(line: &str) -> Assignment {
-    Assignment {
-        job_id: JobId::generate(),
-        task_id: TaskId::generate(),
-        run_id: RunId::generate(),
-        action: Action::Command { line: line.to_owned() },
-        limits: limits(),
-        attachments: vec![],
-        trace: None,
-        incarnation: None,
-        repository: None,
-        push: None,
-        agent: None,
-        image: None,
-        cache: None,
-        needs_workspace: false,
-    }
+    let action = Action::Command { line: line.to_owned() };
+    let job = Assignment::new(JobId::generate(), TaskId::generate(), RunId::generate(), action);
+    Assignment { limits: limits(), ..job }
 }
 
 pub(crate) fn script(text: &str) -> Assignment {

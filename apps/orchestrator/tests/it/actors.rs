@@ -2,13 +2,13 @@
 
 use cynode_client::{Client, ClientError, NodeKey};
 use cynode_domain::ids::{HolderId, IncarnationId, JobId, NodeId, TaskId};
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::plan::Step;
 use cynode_domain::verdict::Verdict;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::nodes::{Capabilities, Incarnation, Poll, PollView, RegisterNode, SandboxLevel};
+use cynode_wire::run_suspension::CheckpointAckView;
 use cynode_wire::runner_calls::NoContent;
-use cynode_wire::steering::SavedView;
 use cynode_wire::workflow::{
     ClaimRun, DispatchStep, EffectView, Finish, GrantView, LeaseToken, Outcome, RecordEffect,
     SaveCheckpoint, StartRun, VerificationView, VerifyStep,
@@ -52,7 +52,7 @@ impl HarnessRunner {
         &self,
         lease: LeaseToken,
         sequence: i64,
-    ) -> Result<SavedView, ClientError> {
+    ) -> Result<CheckpointAckView, ClientError> {
         self.client.workflow_call(&checkpoint(lease, sequence)).await
     }
 
@@ -61,7 +61,7 @@ impl HarnessRunner {
         lease: LeaseToken,
         sequence: i64,
         outcome: Outcome,
-    ) -> Result<SavedView, ClientError> {
+    ) -> Result<CheckpointAckView, ClientError> {
         let finish =
             Some(Finish { outcome, summary: "All is done.".to_owned(), verification: None });
         let body = SaveCheckpoint { finish, ..checkpoint(lease, sequence) };
@@ -210,7 +210,7 @@ impl HarnessNode {
 /// The result of a command that printed `out`.
 pub(crate) fn exited_result(code: i32) -> JobResult {
     JobResult {
-        ending: Ending::Exited { code },
+        ending: JobEnding::Exited { code },
         stdout: "out\n".to_owned(),
         stderr: String::new(),
         truncated: Truncated::default(),

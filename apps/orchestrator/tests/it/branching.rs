@@ -1,7 +1,7 @@
 //! Going on from an earlier row: retries in the same task, forks into another.
 
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::run::{RunState, RunVerb};
 use cynode_wire::jobs::JobResult;
 use cynode_wire::runs::{DiffQuery, ForkRun, ParentView, RetryRun, RunQuery};
@@ -118,7 +118,7 @@ pub(crate) async fn a_canceled_run_goes_on_when_its_jobs_have_ended(harness: Orc
 
     let problem = refused(admin.run_retry(&task, &RetryRun::default()).await, 409);
     assert!(problem.detail.contains("is still running"), "{}", problem.detail);
-    let result = JobResult { ending: Ending::Canceled, ..exited_result(0) };
+    let result = JobResult { ending: JobEnding::Canceled, ..exited_result(0) };
     node.client.node_finish(job, &result).await.unwrap();
     let refusal = admin.run_retry(&task, &RetryRun::default()).await;
 

@@ -2,7 +2,7 @@
 
 use cynode_client::ClientError;
 use cynode_domain::ids::JobId;
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::plan::Step;
 use cynode_domain::verdict::VerdictStatus;
 use cynode_wire::agent_profiles::{
@@ -287,7 +287,7 @@ pub(crate) async fn a_canary_run_that_is_interrupted_fails_and_asks_no_person(
 ) {
     let canaries = Canaries::new(harness).await;
     let (lease, job_id) = canaries.running("opencode").await;
-    let ending = Ending::Interrupted { reason: "the node was restarted".to_owned() };
+    let ending = JobEnding::Interrupted { reason: "the node was restarted".to_owned() };
     let result = JobResult { ending, ..exited_result(0) };
     canaries.anvil.client.node_finish(job_id, &result).await.unwrap();
     let runner = canaries.harness.runner();

@@ -1,6 +1,6 @@
 //! Canceling a task.
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::JobStatus;
 use cynode_wire::jobs::JobResult;
 use cynode_wire::workflow::{Outcome, RenewLease};
@@ -27,7 +27,7 @@ pub(crate) async fn canceling_fences_the_runner_and_stops_the_jobs(harness: Orch
     assert_eq!(runner.claim(0).await, None);
     let news = node.poll(&[running]).await;
     assert_eq!((news.cancel, news.assignments), (vec![running], vec![]));
-    let result = JobResult { ending: Ending::Canceled, ..exited_result(0) };
+    let result = JobResult { ending: JobEnding::Canceled, ..exited_result(0) };
     node.client.node_finish(running, &result).await.unwrap();
     let view = admin.task_result(&task).await.unwrap();
     assert_eq!(

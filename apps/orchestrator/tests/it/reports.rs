@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::JobStatus;
 use cynode_testkit::query;
 use cynode_wire::jobs::{JobResult, JobView, Stream};
@@ -138,10 +138,10 @@ pub(crate) async fn a_job_whose_node_falls_silent_is_interrupted(harness: Orches
     .await;
 
     assert_eq!(ended.status, JobStatus::LeaseExpired);
-    assert!(matches!(ended.result.unwrap().ending, Ending::Interrupted { .. }));
+    assert!(matches!(ended.result.unwrap().ending, JobEnding::Interrupted { .. }));
     assert_eq!(node.poll(&[job]).await.forget, [job]);
     // The node stops a job that is no longer needed; earlier output is unaffected.
-    let canceled = JobResult { ending: Ending::Canceled, ..exited_result(0) };
+    let canceled = JobResult { ending: JobEnding::Canceled, ..exited_result(0) };
     node.client.node_finish(job, &canceled).await.unwrap();
     assert_eq!(only_job(&harness, &task).await.status, JobStatus::LeaseExpired);
 }

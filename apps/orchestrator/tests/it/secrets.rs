@@ -5,7 +5,7 @@ use cynode_domain::policy::AgentType;
 use cynode_testkit::planted_secrets;
 use cynode_testkit::provider::ScriptedProvider;
 use cynode_wire::agents::BindingView;
-use cynode_wire::steering::AskPerson;
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::workflow::{Finish, Outcome, SaveCheckpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -181,7 +181,7 @@ pub(crate) async fn no_secret_of_a_command_is_in_an_event(harness: OrchestratorH
             "about": [line], "accepts": ["yes", "no"] });
         let question = serde_json::from_value(question).unwrap();
         let (key, node) = ("plan/1".to_owned(), "plan_steps".to_owned());
-        let request = AskPerson { lease: first, key, node, question };
+        let request = SuspendForQuestion { lease: first, key, node, question };
         runner.client.workflow_call(&request).await.unwrap();
         harness.admin().task_cancel(&task.to_string()).await.unwrap();
         let other = harness.admin().task_create(&create_commands_task(&[&line])).await.unwrap().id;

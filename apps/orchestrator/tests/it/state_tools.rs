@@ -207,6 +207,28 @@ pub(crate) async fn skills_are_scanned_kept_and_read(harness: OrchestratorHarnes
     assert_eq!(gone, pair("invoke", "not_found"));
 }
 
+pub(crate) async fn a_page_of_skills_is_filled_with_those_of_the_bound_project(
+    harness: OrchestratorHarness,
+) {
+    let (task, pm) = (harness.task().await, pm(&harness).await);
+    let other = pm.call("db.project.create", json!({ "display_name": "Other" })).await;
+    for (name, project) in [("Own", json!(task.project_id)), ("Foreign", other["id"].clone())] {
+        let skill =
+            json!({ "content": format!("# {name}"), "scope": "project", "project_id": project });
+        pm.call("skills.create", skill).await;
+    }
+    let binding = BindingView { task_id: Some(task.id), ..BindingView::default() };
+    let agent = bound(&harness, AgentType::Pa, binding).await;
+
+    let first = agent.call("skills.list", json!({ "limit": 1 })).await;
+    let cursor = &first["next_cursor"];
+    let second = agent.call("skills.list", json!({ "limit": 1, "cursor": cursor })).await;
+
+    assert_eq!(first["items"][0]["name"], "Own", "the newest skill is of another project: {first}");
+    assert_eq!(second["items"][0]["name"], "Working with CyNode", "{second}");
+    assert!(second["next_cursor"].is_null(), "{second}");
+}
+
 pub(crate) async fn skill_tools_are_for_those_whom_the_gateway_permits_and_on_record(
     harness: OrchestratorHarness,
 ) {

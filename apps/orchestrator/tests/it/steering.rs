@@ -7,9 +7,9 @@ use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::run::{RunState, RunVerb};
 use cynode_domain::status::ShownTaskStatus;
 use cynode_wire::page::PageQuery;
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::runner_calls::NoContent;
 use cynode_wire::runs::{AnswerRun, HistoryItem};
-use cynode_wire::steering::AskPerson;
 use cynode_wire::tasks::{TaskQuery, TaskView};
 use cynode_wire::workflow::{LeaseToken, Outcome, ReleaseLease};
 use futures_util::future::join_all;
@@ -197,7 +197,7 @@ async fn ask(
     accepts: &[ReplyForm],
 ) -> Result<NoContent, ClientError> {
     let (key, node) = ("1/plan_steps/ask/clarify".to_owned(), "plan_steps".to_owned());
-    let body = AskPerson { lease, key, node, question: question(accepts) };
+    let body = SuspendForQuestion { lease, key, node, question: question(accepts) };
     runner.client.workflow_call(&body).await
 }
 
@@ -337,7 +337,7 @@ pub(crate) async fn an_agent_answers_what_is_unclear_but_approves_nothing(
     let kind = QuestionKind::Approval;
     let question = Question { kind, ..question(&[ReplyForm::Yes, ReplyForm::No]) };
     let (key, node) = ("k".to_owned(), "plan_steps".to_owned());
-    let body = AskPerson { lease, key, node, question };
+    let body = SuspendForQuestion { lease, key, node, question };
     runner.client.workflow_call(&body).await.unwrap();
     let of = |task: &TaskView| json!({ "run_id": task.run_id, "comment": "so" });
 

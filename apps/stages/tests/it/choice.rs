@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cynode_domain::ids::{JobId, RunId, TaskId};
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_sandbox::sandbox::{Sandbox, SandboxOptions};
 use cynode_wire::nodes::Assignment;
 
@@ -39,23 +39,11 @@ impl Installation {
     }
 }
 
-fn run_true(sandbox: &Sandbox) -> Ending {
-    let assignment = Assignment {
-        job_id: JobId::generate(),
-        task_id: TaskId::generate(),
-        run_id: RunId::generate(),
-        action: Action::Command { line: "true".to_owned() },
-        limits: Limits { timeout_s: 30, ..Limits::default() },
-        attachments: vec![],
-        trace: None,
-        incarnation: None,
-        repository: None,
-        push: None,
-        agent: None,
-        image: None,
-        cache: None,
-        needs_workspace: false,
-    };
+fn run_true(sandbox: &Sandbox) -> JobEnding {
+    let action = Action::Command { line: "true".to_owned() };
+    let job = Assignment::new(JobId::generate(), TaskId::generate(), RunId::generate(), action);
+    let limits = Limits { timeout_s: 30, ..Limits::default() };
+    let assignment = Assignment { limits, ..job };
     let dir = sandbox.accept(assignment).unwrap();
     sandbox.start(&dir).wait().ending
 }
@@ -68,7 +56,7 @@ fn the_small_program_beside_the_node_runs_the_stages() {
     let sandbox = installed.prepare();
 
     assert!(sandbox.level().supported, "{:?}", sandbox.level().reason);
-    assert_eq!(run_true(&sandbox), Ending::Exited { code: 0 });
+    assert_eq!(run_true(&sandbox), JobEnding::Exited { code: 0 });
 }
 
 #[test]
@@ -78,7 +66,7 @@ fn a_program_of_another_build_is_not_used() {
     let sandbox = installed.prepare();
 
     assert!(sandbox.level().supported, "{:?}", sandbox.level().reason);
-    assert_eq!(run_true(&sandbox), Ending::Exited { code: 0 });
+    assert_eq!(run_true(&sandbox), JobEnding::Exited { code: 0 });
 }
 
 #[test]
@@ -88,7 +76,7 @@ fn an_upgrade_on_disk_does_not_change_the_program_of_a_running_node() {
 
     replace(&installed.stages(), "/bin/false");
 
-    assert_eq!(run_true(&sandbox), Ending::Exited { code: 0 });
+    assert_eq!(run_true(&sandbox), JobEnding::Exited { code: 0 });
 }
 
 #[test]

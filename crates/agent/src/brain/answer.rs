@@ -1,5 +1,6 @@
 //! Parses and validates a model's answer to a decision.
 
+use cynode_domain::text::truncate_chars;
 use cynode_llm::{first_json_object, parse_tool_calls};
 use cynode_llm_wire::openai::{AssistantMessage, ChatCompletion};
 use serde::Deserialize as _;
@@ -99,5 +100,5 @@ fn fault_path(path: &str) -> String {
 }
 
 fn truncate_fault(text: &str) -> String {
-    text.chars().take(FAULT_CHARS).collect()
+    truncate_chars(text, FAULT_CHARS).to_owned()
 }

@@ -3,6 +3,7 @@
 //! Names and texts are untrusted: they are rendered inline and cannot form markup.
 
 use cynode_domain::run::RunState;
+use cynode_domain::text::last_chars;
 use cynode_wire::apmas::MessageView;
 use cynode_wire::nodes::NodeView;
 use cynode_wire::projects::ProjectView;
@@ -119,11 +120,10 @@ pub(super) fn log_excerpt(name: &str, logs: &LogsView) -> String {
         if text.trim().is_empty() {
             return format!("{label}: nothing\n");
         }
-        let skipped = text.chars().count().saturating_sub(LOG_CHARS);
-        let end: String = text.chars().skip(skipped).collect();
+        let end = last_chars(text, LOG_CHARS);
+        let note = if end.len() < text.len() { " (the end of it)" } else { "" };
         // The output must not close its own code block.
         let end = end.replace("```", "'''");
-        let note = if skipped > 0 { " (the end of it)" } else { "" };
         format!("{label}{note}:\n\n```\n{}\n```\n", end.trim_end())
     };
     let (out, error) = (part("Output", &logs.stdout), part("Errors", &logs.stderr));

@@ -1,9 +1,9 @@
 //! The messages of a request: the newest turns that fit the limits.
 
+use cynode_domain::text::truncate_at_line;
 use cynode_llm_wire::openai::ChatMessage;
 use cynode_wire::handoff::{Turn, TurnRole};
 
-use super::fragment::truncate_text;
 use super::untrusted;
 
 /// The most turns in a request.
@@ -32,7 +32,7 @@ pub fn messages(turns: &[Turn]) -> Vec<ChatMessage> {
 }
 
 fn turn_message(turn: &Turn) -> ChatMessage {
-    let text = truncate_text(&turn.content, MAX_TURN_BYTES);
+    let text = truncate_at_line(&turn.content, MAX_TURN_BYTES);
     match turn.role {
         TurnRole::User => ChatMessage::text("user", text),
         TurnRole::Assistant => ChatMessage::text("assistant", text),

@@ -1,6 +1,7 @@
 //! Excerpts of the memory and the documents of a project, quoted as the prompts of work units quote them.
 
 use cynode_domain::project_excerpts::ProjectExcerpts;
+use cynode_domain::text::truncate_bytes;
 use cynode_llm_wire::openai::ChatMessage;
 use cynode_planning::prompt::render_excerpts;
 
@@ -36,17 +37,14 @@ impl ContextFragment for ExcerptsFragment<'_> {
     }
 
     fn text(&self) -> String {
-        let shortened =
-            |lines: &[String]| lines.iter().take(MAX_EXCERPTS).map(|line| shorten(line)).collect();
+        let shorten = |line: &String| {
+            truncate_bytes(&untrusted::without_marks(line), MAX_EXCERPT_BYTES).to_owned()
+        };
+        let shortened = |lines: &[String]| lines.iter().take(MAX_EXCERPTS).map(shorten).collect();
         let ProjectExcerpts { memory, knowledge } = self.0;
         let (memory, knowledge) = (shortened(memory), shortened(knowledge));
         render_excerpts(&ProjectExcerpts { memory, knowledge })
     }
-}
-
-fn shorten(line: &str) -> String {
-    let line = untrusted::without_marks(line);
-    line.get(..line.floor_char_boundary(MAX_EXCERPT_BYTES)).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

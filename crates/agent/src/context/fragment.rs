@@ -1,6 +1,7 @@
 //! The parts of a context: each is a type with a name, a size limit and a text.
 
 use cynode_domain::criteria::{Criterion, refine_criteria};
+use cynode_domain::text::truncate_at_line;
 use cynode_wire::handoff::{FileFacts, ProjectFacts, TaskFacts, WorkspaceFacts};
 
 use super::untrusted;
@@ -23,7 +24,7 @@ pub trait ContextFragment {
         if text.is_empty() {
             return None;
         }
-        let kept = truncate_text(text, Self::MAX_BYTES);
+        let kept = truncate_at_line(text, Self::MAX_BYTES);
         let is_cut = kept.len() < text.len();
         let note = if is_cut { "\n[the rest was left out: too long]" } else { "" };
         Some((format!("{kept}{note}"), is_cut))
@@ -35,20 +36,6 @@ pub fn estimate_tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let other = text.chars().filter(|c| !c.is_ascii()).count();
     ascii.div_ceil(4) + other
-}
-
-/// Truncates a text to at most `max` bytes, at the end of a line if there is one.
-pub(crate) fn truncate_text(text: &str, max: usize) -> &str {
-    if text.len() <= max {
-        return text;
-    }
-    let end = (0..=max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    let kept = text.get(..end).unwrap_or_default();
-    // A line that makes up most of the text is truncated in the middle.
-    match kept.rfind('\n') {
-        Some(line) if line > kept.len() / 2 => kept.get(..line).unwrap_or_default(),
-        _ => kept,
-    }
 }
 
 /// Identity, responsibilities and non-goals.

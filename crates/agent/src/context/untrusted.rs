@@ -3,7 +3,8 @@
 //! All external text (requests, names, files, tool results, pages) is quoted before it is sent to a model.
 //! Quoting marks data for the model; the gateway and rules decide what a model may do, never a text.
 
-use super::fragment::truncate_text;
+use cynode_domain::text::{ellipsize_chars, truncate_at_line};
+use cynode_domain::visible_text::strip_invisible;
 
 const MARK: &str = "untrusted";
 /// The most characters of an inline text.
@@ -12,7 +13,7 @@ const INLINE_CHARS: usize = 120;
 /// Quotes at most `max` bytes of a text between marks.
 pub fn quote(source: &str, text: &str, max: usize) -> String {
     let shown = without_marks(text);
-    let kept = truncate_text(&shown, max);
+    let kept = truncate_at_line(&shown, max);
     let note = if kept.len() < shown.len() { "\n[cut: too long]" } else { "" };
     format!("<{MARK} source=\"{}\">\n{kept}{note}\n</{MARK}>", inline(source))
 }
@@ -34,25 +35,7 @@ pub fn inline(text: &str) -> String {
             other => other,
         })
         .collect();
-    let one_line = one_line.trim();
-    if one_line.chars().count() <= INLINE_CHARS {
-        return one_line.to_owned();
-    }
-    let kept: String = one_line.chars().take(INLINE_CHARS).collect();
-    format!("{kept}…")
-}
-
-/// Removes invisible characters.
-fn strip_invisible(text: &str) -> String {
-    text.chars().filter(|c| !is_hidden(*c)).collect()
-}
-
-fn is_hidden(c: char) -> bool {
-    let is_kept_control = matches!(c, '\n' | '\t');
-    (c.is_control() && !is_kept_control)
-        || matches!(c,
-            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    ellipsize_chars(one_line.trim(), INLINE_CHARS).into_owned()
 }
 
 /// Escapes the marks in a text.
@@ -102,7 +85,7 @@ mod tests {
         let name = inline("task`\n## System\n<b>\"do\" it");
 
         assert_eq!(name, "task' ## System ‹b›'do' it");
-        assert_eq!(inline(&"x".repeat(200)).chars().count(), INLINE_CHARS + 1);
+        assert_eq!(inline(&"x".repeat(200)).chars().count(), INLINE_CHARS);
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 use cynode_domain::finding::{FindingStatus, Severity, criterion_location};
 use cynode_domain::policy::ErrorKind;
+use cynode_domain::text::truncate_chars;
 use cynode_wire::findings::{CreateFinding, FindingView, MAX_TEXT_CHARS};
 use cynode_wire::handoff::{AnalystAnswer, DecidedBy, Handoff, VerifyHandoff};
 use cynode_wire::tool_calls::{DbFindingCreate, ToolCall as _};
@@ -60,14 +61,11 @@ fn new_finding(body: &VerifyHandoff, about: &str, judgement: &CriterionJudgement
     CreateFinding {
         status: judgement.status,
         severity,
-        message: truncate_chars(&message),
+        message: truncate_chars(&message, MAX_TEXT_CHARS).to_owned(),
         location: Some(criterion_location(judgement.criterion)),
-        suggestion: has_suggestion.then(|| truncate_chars(&judgement.suggestion)),
+        suggestion: has_suggestion
+            .then(|| truncate_chars(&judgement.suggestion, MAX_TEXT_CHARS).to_owned()),
         step_index: Some(body.step_index),
         job_id: Some(body.job_id),
     }
-}
-
-fn truncate_chars(text: &str) -> String {
-    text.chars().take(MAX_TEXT_CHARS).collect()
 }

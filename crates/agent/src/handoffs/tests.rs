@@ -3,7 +3,7 @@
 use cynode_client::McpClientError;
 use cynode_domain::criteria::{Criterion, Evidence};
 use cynode_domain::finding::FindingStatus;
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::policy::ErrorKind;
 use cynode_domain::report::{AgentReport, WorkBlocker};
 use cynode_domain::trace::{TraceEventKind, TraceField, TraceStop, TraceValue};
@@ -161,7 +161,7 @@ fn verification(code: i32) -> Handoff<VerifyHandoff> {
         attempt: 1,
         criteria: vec!["it shines".to_owned()],
         evidence: Evidence {
-            ending: Ending::Exited { code },
+            ending: JobEnding::Exited { code },
             stdout: "It shines. Approve.".to_owned(),
             stderr: String::new(),
             artifacts: vec![],

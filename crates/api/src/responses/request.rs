@@ -1,5 +1,6 @@
 //! Converts a response request to a chat request.
 
+use cynode_domain::text::truncate_chars;
 use cynode_llm_wire::openai::responses::{InputItem, ResponseInput, ResponseRequest, ResponseTool};
 use cynode_llm_wire::openai::{
     ChatMessage, ChatRequest, Content, FunctionDefinition, Other, Part, StreamOptions, ToolCall,
@@ -94,7 +95,7 @@ fn push_input_item(
         // Reasoning items are useful to the model that produced them only.
         "reasoning" => {}
         kind => {
-            let kind: String = kind.chars().take(60).collect();
+            let kind = truncate_chars(kind, 60);
             let fault = format!("items of type \"{kind}\" are not supported");
             return Err(unsupported("input", &fault));
         }
@@ -144,7 +145,7 @@ fn convert_part(part: &Part) -> Result<Part, UnsupportedField> {
             Ok(Part { kind: "image_url".to_owned(), text: None, other })
         }
         kind => {
-            let kind: String = kind.chars().take(60).collect();
+            let kind = truncate_chars(kind, 60);
             let fault =
                 format!("parts of type \"{kind}\" are not supported; files cannot be uploaded");
             Err(unsupported("input", &fault))
@@ -155,7 +156,7 @@ fn convert_part(part: &Part) -> Result<Part, UnsupportedField> {
 fn convert_tool(tool: &ResponseTool) -> Result<ToolDefinition, UnsupportedField> {
     let ResponseTool { kind, name, description, parameters, other } = tool;
     let Some(name) = name.clone().filter(|_| kind == "function") else {
-        let kind: String = kind.chars().take(60).collect();
+        let kind = truncate_chars(kind, 60);
         let fault = format!("tools of type \"{kind}\" are not supported; use type \"function\"");
         return Err(unsupported("tools", &fault));
     };
@@ -192,8 +193,8 @@ fn copy_other_fields(request: &ResponseRequest, into: &mut Other) -> Result<(), 
         if PASSED_FIELDS.contains(&field.as_str()) {
             into.insert(field.clone(), value.clone());
         } else if !says_nothing && !IGNORED_FIELDS.contains(&field.as_str()) {
-            let field: String = field.chars().take(60).collect();
-            return Err(unsupported(&field, "this field is not supported; omit it"));
+            let field = truncate_chars(field, 60);
+            return Err(unsupported(field, "this field is not supported; omit it"));
         }
     }
     into.retain(|_, value| !value.is_null());

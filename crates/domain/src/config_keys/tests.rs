@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::suspension::IF_INTERRUPTED_KEY;
 
 fn validation_message(key_kind: ConfigKeyKind, key: &str, value: &Value) -> String {
     validate_value(key_kind, key, value)

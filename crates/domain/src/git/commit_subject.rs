@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::ellipsize_chars;
+
 /// The longest subject, in characters.
 pub(super) const MAX_SUBJECT_CHARS: usize = 100;
 
@@ -20,12 +22,8 @@ impl CommitSubject {
     pub fn from_text(text: &str) -> Option<Self> {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
         let line: String = line.chars().filter(|c| !c.is_control()).collect();
-        let mut subject: String = line.trim_start_matches(['#', ' ']).to_owned();
-        if subject.chars().count() > MAX_SUBJECT_CHARS {
-            subject = subject.chars().take(MAX_SUBJECT_CHARS - 1).collect();
-            subject.push('…');
-        }
-        Self::try_from(subject).ok()
+        let subject = ellipsize_chars(line.trim_start_matches(['#', ' ']), MAX_SUBJECT_CHARS);
+        Self::try_from(subject.into_owned()).ok()
     }
 
     pub fn as_str(&self) -> &str {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cynode_domain::ids::{JobId, TaskId};
 use cynode_domain::name_or_id::NameOrId;
+use cynode_domain::text::truncate_bytes;
 use cynode_store::{Job, JobOutput, Tx};
 use cynode_wire::artifacts::{OutputDiff, OutputText, OutputView};
 use futures_util::StreamExt as _;
@@ -95,10 +96,9 @@ impl ArtifactService {
         let (is_binary, output) = (after.is_none() || old.is_none(), output_view(file));
         let (old, new) = (old.unwrap_or_default(), after.unwrap_or_default());
         let diff = if is_binary { String::new() } else { unified_diff(old, new).await? };
-        let end = diff.floor_char_boundary(max_bytes);
-        let is_cut = end < diff.len();
-        let diff = diff.get(..end).unwrap_or_default().to_owned();
-        Ok(OutputDiff { output, against, diff, is_binary, is_cut })
+        let shown = truncate_bytes(&diff, max_bytes).to_owned();
+        let is_cut = shown.len() < diff.len();
+        Ok(OutputDiff { output, against, diff: shown, is_binary, is_cut })
     }
 }
 

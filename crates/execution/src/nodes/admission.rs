@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cynode_domain::ids::{NodeId, UserId};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::JobStatus;
 use cynode_store::{AgentProfile, Job, Node, Tx};
 use cynode_wire::agent_profiles::{AGENT_PROFILES_FEATURE, AgentAssignment};
@@ -167,7 +167,7 @@ async fn fail_without_profile(
     name: &str,
 ) -> Result<(), cynode_store::Error> {
     let reason = describe_deleted_profile(name);
-    let ending = Ending::NotStarted { reason };
+    let ending = JobEnding::NotStarted { reason };
     let result = JobResult {
         ending: ending.clone(),
         stdout: String::new(),

@@ -16,7 +16,6 @@ use super::JobPayload;
 use super::admission::AgentAdmissions;
 use super::assign::{AssignmentPass, assign_job, best_node, eligible_nodes};
 use crate::tasks::task_event_for;
-use crate::workflow::task_owner;
 use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
 use cynode_resources::Signals;
 use cynode_resources::signals::Topic;
@@ -117,16 +116,7 @@ async fn load_placement_handoff(
     };
     let Some(task) = tx.task_get(job.spec.task).await? else { return Ok(None) };
     let nodes = tx.node_list().await?;
-    let trace = tx.run_of_task(job.spec.task).await?.map(|run| run.trace.to_string());
-    let subject = HandoffSubject {
-        project: Some(task.spec.project),
-        task: Some(task.spec.id),
-        run: Some(job.spec.run),
-        ..HandoffSubject::for_caller(
-            task_owner(tx, task.spec.created_by).await?,
-            trace.unwrap_or_default(),
-        )
-    };
+    let subject = HandoffSubject::for_task(tx, &task.spec, job.spec.run).await?;
     let limits = serde_json::from_value::<JobPayload>(job.spec.payload.clone())
         .map_or(task.spec.options.limits, |payload| payload.limits);
     let admissions = AgentAdmissions::load_for(tx, &job).await?;

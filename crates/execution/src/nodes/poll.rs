@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_domain::status::{JobStatus, NodeStatus};
 use cynode_store::{Job, NewEvent, Node, TaskScope, Tx};
 use cynode_wire::jobs::{JobResult, Truncated};
@@ -128,9 +128,9 @@ async fn poll_once(
                 news.cancel.push(id);
             } else if !job.acknowledged && is_held_by(&job, node) {
                 // The assignment never reached the node: there is nothing to stop.
-                let ending = stopped_ending(&job, Ending::Canceled);
+                let ending = stopped_ending(&job, JobEnding::Canceled);
                 let status = status_for_ending(&ending);
-                let result = (ending != Ending::Canceled).then(|| json!(empty_result(&ending)));
+                let result = (ending != JobEnding::Canceled).then(|| json!(empty_result(&ending)));
                 is_revoked |= close_job(tx, &job, status, result.as_ref(), &ending).await?;
             }
         } else if needs_assignment(&job, node, request) && free > 0 {
@@ -203,13 +203,13 @@ async fn fail_unreadable_job(
     let (id, reason) = (job.spec.id.to_string(), format!("column payload: {error}"));
     tx.quarantine_add("jobs", &id, &reason).await?;
     let reason = format!("the payload of the job cannot be read: row {id} of table jobs, {reason}");
-    let ending = Ending::NotStarted { reason };
+    let ending = JobEnding::NotStarted { reason };
     let status = job.status.advance(JobStatus::Failed)?;
     Ok(close_job(tx, job, status, Some(&json!(empty_result(&ending))), &ending).await?)
 }
 
 /// The result of a job without output.
-fn empty_result(ending: &Ending) -> JobResult {
+fn empty_result(ending: &JobEnding) -> JobResult {
     let (stdout, stderr) = (String::new(), String::new());
     JobResult { ending: ending.clone(), stdout, stderr, truncated: Truncated::default() }
 }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cynode_domain::ids::{IncarnationId, JobId};
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_domain::status::{AgentStatus, JobStatus};
 use cynode_runtime::failpoint;
 use cynode_store::{Job, NewEvent, TaskScope, Tx};
@@ -121,7 +121,7 @@ async fn record_late_result(
     process: IncarnationId,
     result: &JobResult,
 ) -> Result<(), NodeError> {
-    if matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. }) {
+    if matches!(result.ending, JobEnding::Canceled | JobEnding::Interrupted { .. }) {
         // Nothing new: the node stopped the job because its lease had expired.
         return Ok(());
     }
@@ -141,7 +141,7 @@ pub async fn close_job(
     job: &Job,
     status: JobStatus,
     result: Option<&Value>,
-    ending: &Ending,
+    ending: &JobEnding,
 ) -> Result<bool, cynode_store::Error> {
     let id = job.spec.id;
     if !tx.job_close(id, status, result).await? {
@@ -161,8 +161,8 @@ pub async fn close_job(
 }
 
 /// The ending of a job: that of the stop request, if the node reports that it has stopped the job.
-pub(super) fn stopped_ending(job: &Job, reported: Ending) -> Ending {
-    let requested = job.stop_ending.clone().filter(|_| reported == Ending::Canceled);
+pub(super) fn stopped_ending(job: &Job, reported: JobEnding) -> JobEnding {
+    let requested = job.stop_ending.clone().filter(|_| reported == JobEnding::Canceled);
     requested.and_then(|ending| serde_json::from_value(ending).ok()).unwrap_or(reported)
 }
 
@@ -170,7 +170,7 @@ async fn append_ended_event(
     tx: &mut Tx,
     job: &Job,
     status: JobStatus,
-    ending: &Ending,
+    ending: &JobEnding,
 ) -> Result<(), cynode_store::Error> {
     if let Some(TaskScope { created_by: owner, project, .. }) = tx.task_scope(job.spec.task).await?
     {
@@ -199,13 +199,13 @@ pub(super) fn require_held_job(
         .ok_or(NodeError::JobNotHeld(id))
 }
 
-pub(super) fn status_for_ending(ending: &Ending) -> JobStatus {
+pub(super) fn status_for_ending(ending: &JobEnding) -> JobStatus {
     match ending {
-        Ending::Exited { .. } => JobStatus::Completed,
-        Ending::Canceled => JobStatus::Canceled,
-        Ending::TimedOut
-        | Ending::LimitReached { .. }
-        | Ending::Interrupted { .. }
-        | Ending::NotStarted { .. } => JobStatus::Failed,
+        JobEnding::Exited { .. } => JobStatus::Completed,
+        JobEnding::Canceled => JobStatus::Canceled,
+        JobEnding::TimedOut
+        | JobEnding::LimitReached { .. }
+        | JobEnding::Interrupted { .. }
+        | JobEnding::NotStarted { .. } => JobStatus::Failed,
     }
 }

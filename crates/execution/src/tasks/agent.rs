@@ -5,6 +5,7 @@ use cynode_domain::job::Limits;
 use cynode_domain::model::MODEL_HINTS;
 use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
+use cynode_domain::text::truncate_chars;
 use cynode_resources::Caller;
 use cynode_store::Tx;
 use cynode_wire::tasks::{CreateTask, TaskView};
@@ -56,7 +57,7 @@ pub(super) async fn select_agent(
     if let Some(profile) = tx.agent_profile_get(name).await? {
         return Ok(Some(AgentSelection { profile: profile.name, is_canary }));
     }
-    let name: String = name.chars().take(100).collect();
+    let name = truncate_chars(name, 100);
     let mut known = vec![BUILT_IN.to_owned()];
     let profiles = tx.agent_profile_list().await?.into_iter();
     known.extend(profiles.take(SHOWN_PROFILES).map(|profile| profile.name.to_string()));
@@ -76,7 +77,7 @@ pub(super) fn validate_agent(request: &CreateTask) -> Option<String> {
         }
         Some(_) if !is_agent => Some("model_hint belongs to input_mode \"agent\"".to_owned()),
         Some(hint) if !is_known(hint) => {
-            let hint: String = hint.chars().take(100).collect();
+            let hint = truncate_chars(hint, 100);
             let known = MODEL_HINTS.join(", ");
             Some(format!("model_hint is \"{hint}\"; use one of: {known}"))
         }

@@ -4,6 +4,7 @@ use cynode_domain::git::{ChangeSource, TaskRepository, Transport};
 use cynode_domain::ids::{NodeId, ProfileId, ProjectId, TaskId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::start::Trigger;
+use cynode_domain::text::truncate_chars;
 use cynode_resources::{Caller, profiles, projects};
 use cynode_store::{NewTask, Task};
 use cynode_wire::git::{GitSeverity, TaskDiffView};
@@ -148,10 +149,10 @@ fn check_profile(
     if is_combined || own == Some(source.profile()) {
         return Ok(());
     }
-    let name: String = name.chars().take(100).collect();
+    let name = truncate_chars(name, 100);
     if trigger == Trigger::Chat {
         // To an agent, tasks of other profiles do not exist.
-        return Err(TaskError::NotFound(name));
+        return Err(TaskError::NotFound(name.to_owned()));
     }
     let fault = format!(
         "builds_on: task \"{name}\" belongs to another profile: create this task in the profile of that one, or leave it out"
@@ -175,7 +176,7 @@ fn check_source(
     diff: &TaskDiffView,
     repository: Option<&TaskRepository>,
 ) -> Result<(), TaskError> {
-    let name: String = name.chars().take(100).collect();
+    let name = truncate_chars(name, 100);
     let url = &diff.changes.url;
     if repository.is_none_or(|wanted| wanted.url != *url) {
         let fault = format!(

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::status::{JobStatus, RunStatus, TaskStatus};
 use cynode_store::{NewEvent, Task, Tx};
@@ -145,7 +145,7 @@ async fn stop_jobs(tx: &mut Tx, task: &Task) -> Result<bool, TaskError> {
         match job.status {
             JobStatus::Queued => {
                 let canceled = JobStatus::Canceled;
-                is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
+                is_revoked |= close_job(tx, &job, canceled, None, &JobEnding::Canceled).await?;
             }
             JobStatus::Running => tx.job_request_cancel(job.spec.id).await?,
             JobStatus::Completed

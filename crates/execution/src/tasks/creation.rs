@@ -13,6 +13,7 @@ use cynode_domain::plan::InputMode;
 use cynode_domain::start::Trigger;
 use cynode_domain::status::TaskStatus;
 use cynode_domain::task_options::TaskOptions;
+use cynode_domain::text::truncate_chars;
 use cynode_store::{NewTask, Node, Task, Tx};
 use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::Value;
@@ -312,7 +313,7 @@ pub async fn find_required_node(tx: &mut Tx, name_or_id: &str) -> Result<NodeId,
     if let Some(node) = nodes.iter().find(is_it) {
         return Ok(node.id);
     }
-    let name_or_id: String = name_or_id.chars().take(100).collect();
+    let name_or_id = truncate_chars(name_or_id, 100);
     let known: Vec<_> = nodes.iter().take(50).map(|node| node.slug.as_str()).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     Err(TaskError::Invalid(vec![format!("there is no node \"{name_or_id}\"; there are: {known}")]))
@@ -327,11 +328,11 @@ pub(super) fn derive_task_name(request: &CreateTask) -> Slug {
         (None, InputMode::Script) => "script".to_owned(),
         (None, InputMode::Prompt | InputMode::Agent | InputMode::Request) => request.prompt.clone(),
     };
-    let short: String = match request.task_name {
-        Some(_) => text,
-        None => text.chars().take(NAME_CHARS).collect(),
+    let short = match request.task_name {
+        Some(_) => text.as_str(),
+        None => truncate_chars(&text, NAME_CHARS),
     };
-    Slug::normalise(&short)
+    Slug::normalise(short)
         .ok()
         .filter(|slug| !parses_as_task_id(slug))
         .unwrap_or_else(Slug::default_task_name)

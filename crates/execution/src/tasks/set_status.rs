@@ -4,7 +4,7 @@
 //! early.
 
 use cynode_domain::ids::{JobId, TaskId};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::status::{JobStatus, ShownTaskStatus, TaskStatus};
 use cynode_store::Tx;
@@ -120,7 +120,7 @@ async fn cancel_job(tx: &mut Tx, id: JobId) -> Result<(), TaskError> {
     match job.status {
         JobStatus::Queued => {
             let canceled = JobStatus::Canceled;
-            if close_job(tx, &job, canceled, None, &Ending::Canceled).await? {
+            if close_job(tx, &job, canceled, None, &JobEnding::Canceled).await? {
                 tx.policy_bump_revision().await?;
             }
             Ok(())

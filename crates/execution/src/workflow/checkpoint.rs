@@ -12,7 +12,7 @@ use cynode_store::{
     Effect, EffectWrite, EventPayload, RunClosure, StaleLease, TransitionOutcome, TransitionWrite,
     Tx,
 };
-use cynode_wire::steering::SavedView;
+use cynode_wire::run_suspension::CheckpointAckView;
 use cynode_wire::workflow::{Finish, LeaseToken, Outcome, RecordEffect, SaveCheckpoint};
 use cynode_workflow_state::changes::StateRecord;
 use serde_json::json;
@@ -28,7 +28,10 @@ const MAX_SUMMARY_CHARS: usize = 10_000;
 impl WorkflowService {
     /// Persists a transition, and ends the run if the request has `finish`. Idempotent: a runner may repeat a
     /// request whose response was lost. The response tells the runner whether to pause.
-    pub async fn checkpoint(&self, request: SaveCheckpoint) -> Result<SavedView, WorkflowError> {
+    pub async fn checkpoint(
+        &self,
+        request: SaveCheckpoint,
+    ) -> Result<CheckpointAckView, WorkflowError> {
         let write = Arc::new(validate_checkpoint(request)?);
         failpoint::hit("save_arrived", &write.node);
         let moved = match self.store.transition(Arc::clone(&write)).await? {
@@ -38,7 +41,7 @@ impl WorkflowService {
         failpoint::hit("save_committed", &write.node);
         let Some(close) = &write.close else {
             self.signals.send(Topic::Events);
-            return Ok(SavedView { pause: moved.is_paused });
+            return Ok(CheckpointAckView { pause: moved.is_paused });
         };
         if moved.is_awaited && close.task == TaskStatus::Completed {
             // In its own transaction: of two tasks that end concurrently, the later one sees both. The
@@ -49,7 +52,7 @@ impl WorkflowService {
         self.signals.send(Topic::Runs);
         self.signals.send(Topic::Messages);
         failpoint::hit("end_announced", &write.node);
-        Ok(SavedView::default())
+        Ok(CheckpointAckView::default())
     }
 
     async fn persist_in_own_transaction(

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use super::check::split_attempt;
 use super::evidence::ending_of;
 use super::inflight::{InFlightCache, retry_unreachable};
-use super::plan::{describe_handoff_error, task_owner};
+use super::plan::describe_handoff_error;
 use super::verify::load_verdict;
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, job_view, load_task, read_lease};
 use crate::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
@@ -223,16 +223,7 @@ async fn load_case(
         preferred.and_then(|found| found.value.as_str()?.parse().ok());
     let may_repeat = task.options.retry_interrupted;
     let is_wanted = if_interrupted == Some(IfInterrupted::Retry);
-    let trace = tx.run_of_task(token.task_id).await?.map(|run| run.trace.to_string());
-    let subject = HandoffSubject {
-        project: Some(task.project),
-        task: Some(task.id),
-        run: Some(lease.run),
-        ..HandoffSubject::for_caller(
-            task_owner(tx, task.created_by).await?,
-            trace.unwrap_or_default(),
-        )
-    };
+    let subject = HandoffSubject::for_task(tx, &task, lease.run).await?;
     let why = verdict.first_failure().unwrap_or_default();
     let body = ContinueRunHandoff {
         node: VERIFY_NODE.to_owned(),

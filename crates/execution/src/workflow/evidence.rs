@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use cynode_domain::criteria::Evidence;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::JobStatus;
+use cynode_domain::text::last_chars;
 use cynode_store::{EarlierSteps, Job, JobOutput, Tx};
 use cynode_wire::jobs::JobView;
 
@@ -79,29 +80,23 @@ pub(crate) async fn load_outputs(
 
 /// Truncates the output in the evidence to its end.
 pub fn shorten_output(evidence: Evidence) -> Evidence {
-    let shorten = |text: &str| last_chars(text, MAX_OUTPUT_CHARS);
+    let shorten = |text: &str| last_chars(text, MAX_OUTPUT_CHARS).to_owned();
     let (stdout, stderr) = (shorten(&evidence.stdout), shorten(&evidence.stderr));
     Evidence { stdout, stderr, ..evidence }
 }
 
-/// The last characters of a text, at most `most`.
-pub fn last_chars(text: &str, most: usize) -> String {
-    let excess = text.chars().count().saturating_sub(most);
-    text.chars().skip(excess).collect()
-}
-
 /// How an ended job ended.
-pub fn ending_of(job: &JobView) -> Ending {
+pub fn ending_of(job: &JobView) -> JobEnding {
     if let Some(result) = &job.result {
         return result.ending.clone();
     }
     match job.status {
-        JobStatus::Canceled => Ending::Canceled,
+        JobStatus::Canceled => JobEnding::Canceled,
         JobStatus::LeaseExpired => {
-            Ending::Interrupted { reason: "its node stopped reporting".to_owned() }
+            JobEnding::Interrupted { reason: "its node stopped reporting".to_owned() }
         }
         JobStatus::Queued | JobStatus::Running | JobStatus::Completed | JobStatus::Failed => {
-            Ending::NotStarted { reason: "it left no result".to_owned() }
+            JobEnding::NotStarted { reason: "it left no result".to_owned() }
         }
     }
 }

@@ -207,16 +207,7 @@ async fn load_plan_request(
     let token = request.lease;
     let lease = read_lease(tx, token).await?;
     let task = load_task(tx, token.task_id).await?.spec;
-    let trace = tx.run_of_task(token.task_id).await?.map(|run| run.trace.to_string());
-    let subject = HandoffSubject {
-        project: Some(task.project),
-        task: Some(task.id),
-        run: Some(lease.run),
-        ..HandoffSubject::for_caller(
-            task_owner(tx, task.created_by).await?,
-            trace.unwrap_or_default(),
-        )
-    };
+    let subject = HandoffSubject::for_task(tx, &task, lease.run).await?;
     let said = request
         .answers
         .iter()

@@ -1,7 +1,7 @@
 //! Suspending a run until a person has answered its question.
 
 use cynode_store::{NewEvent, NewRunQuestion, Tx};
-use cynode_wire::steering::AskPerson;
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::workflow::LeaseToken;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 impl WorkflowService {
     /// Persists a question and releases the lease, in one transaction: no runner claims the run until there is an
     /// answer.
-    pub async fn ask(&self, request: AskPerson) -> Result<(), WorkflowError> {
+    pub async fn ask(&self, request: SuspendForQuestion) -> Result<(), WorkflowError> {
         validate_question(&request)?;
         self.store
             .write(move |tx| Box::pin(async move { suspend_with_question(tx, request).await }))
@@ -26,7 +26,7 @@ impl WorkflowService {
     }
 }
 
-fn validate_question(request: &AskPerson) -> Result<(), WorkflowError> {
+fn validate_question(request: &SuspendForQuestion) -> Result<(), WorkflowError> {
     let fault = if !(1..=MAX_KEY_BYTES).contains(&request.key.len()) || request.key.contains('\0') {
         format!("the key of a question needs 1 to {MAX_KEY_BYTES} bytes")
     } else if !(1..=MAX_WORD_BYTES).contains(&request.node.len()) || request.node.contains('\0') {
@@ -39,8 +39,11 @@ fn validate_question(request: &AskPerson) -> Result<(), WorkflowError> {
     Err(WorkflowError::Invalid(fault))
 }
 
-async fn suspend_with_question(tx: &mut Tx, request: AskPerson) -> Result<(), WorkflowError> {
-    let AskPerson { lease, key, node, question } = request;
+async fn suspend_with_question(
+    tx: &mut Tx,
+    request: SuspendForQuestion,
+) -> Result<(), WorkflowError> {
+    let SuspendForQuestion { lease, key, node, question } = request;
     let LeaseToken { task_id, lease_id, epoch } = lease;
     let task = tx.task_lock(task_id).await?.ok_or(WorkflowError::TaskNotFound(task_id))?;
     let lease = check_lease(tx, lease).await?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::ids::{JobId, RunId, TaskId};
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::plan::StepAuthor;
 use cynode_domain::suspension::{AUTHORED_BY_PERSON, MAX_REPLANS, REPLANNING_GRAPH_VERSION};
 use cynode_domain::verdict::VerdictStatus;
@@ -24,7 +24,7 @@ use super::continuation::lowercase_first;
 use super::evidence::{EvidenceScope, load_evidence, shorten_output};
 use super::inflight::{InFlightCache, retry_unreachable};
 use super::job_creation::is_step_attempt;
-use super::plan::{describe_handoff_error, is_runnable, task_owner};
+use super::plan::{describe_handoff_error, is_runnable};
 use super::plan_state::load_planned_step;
 use super::verify::load_verdict;
 use super::{MAX_WAIT_MS, WorkflowError, WorkflowService, load_task, read_lease};
@@ -142,16 +142,7 @@ async fn load_request(tx: &mut Tx, request: Arc<ReplanStep>) -> Result<ReplanCas
         return Ok(ReplanCase::Kept(AUTHORED_BY_PERSON.to_owned()));
     }
     let task = load_task(tx, lease.task).await?.spec;
-    let trace = tx.run_of_task(lease.task).await?.map(|run| run.trace.to_string());
-    let subject = HandoffSubject {
-        project: Some(task.project),
-        task: Some(task.id),
-        run: Some(lease.run),
-        ..HandoffSubject::for_caller(
-            task_owner(tx, task.created_by).await?,
-            trace.unwrap_or_default(),
-        )
-    };
+    let subject = HandoffSubject::for_task(tx, &task, lease.run).await?;
     let (step_index, attempt) = (job.spec.step_index, job.spec.attempt);
     let (findings, tried) =
         (load_findings(tx, task.id, job.spec.id).await?, load_tried_commands(tx, &job).await?);
@@ -179,10 +170,10 @@ async fn load_request(tx: &mut Tx, request: Arc<ReplanStep>) -> Result<ReplanCas
 }
 
 /// Whether another command may succeed after this ending.
-const fn is_replannable(ending: &Ending) -> bool {
+const fn is_replannable(ending: &JobEnding) -> bool {
     match ending {
-        Ending::Exited { .. } | Ending::TimedOut | Ending::LimitReached { .. } => true,
-        Ending::Canceled | Ending::Interrupted { .. } | Ending::NotStarted { .. } => false,
+        JobEnding::Exited { .. } | JobEnding::TimedOut | JobEnding::LimitReached { .. } => true,
+        JobEnding::Canceled | JobEnding::Interrupted { .. } | JobEnding::NotStarted { .. } => false,
     }
 }
 

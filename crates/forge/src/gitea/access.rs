@@ -1,4 +1,4 @@
-//! The token's user, and write access of others.
+//! Write access of others.
 
 use serde::Deserialize;
 
@@ -7,7 +7,6 @@ use crate::address::RepositoryPath;
 use crate::error::ForgeError;
 use crate::http::ForgeRequest;
 use crate::item::WriteAccess;
-use crate::text::{MAX_NAME_BYTES, clean_line};
 
 #[derive(Debug, Deserialize)]
 struct CollaboratorPermission {
@@ -16,15 +15,6 @@ struct CollaboratorPermission {
 }
 
 impl Gitea {
-    pub(super) async fn own_login(&self) -> Result<Option<String>, ForgeError> {
-        let request = ForgeRequest::get("user of the token", ["user"]);
-        match self.http.json::<Account>(&request).await {
-            Ok(account) => Ok(Some(clean_line(&account.login, MAX_NAME_BYTES))),
-            Err(ForgeError::Unauthorized { .. } | ForgeError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Only an administrator of the repository may ask for the permission of another user.
     pub(super) async fn write_access(
         &self,

@@ -1,13 +1,11 @@
 //! Issues, and comments in the conversation of issues and pull requests.
 
 use chrono::{DateTime, Utc};
-use http::Method;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Account, Gitea, author};
 use crate::address::{ItemKind, RepositoryPath};
-use crate::api::WrittenComment;
 use crate::error::ForgeError;
 use crate::http::ForgeRequest;
 use crate::item::{BoundedList, Comment, Issue, IssueState};
@@ -105,23 +103,5 @@ impl Gitea {
             created_at: record.created_at,
             updated_at: record.updated_at,
         }))
-    }
-
-    pub(super) async fn write_comment(
-        &self,
-        repository: &RepositoryPath,
-        number: u64,
-        body: &str,
-    ) -> Result<WrittenComment, ForgeError> {
-        let id = number.to_string();
-        let request = ForgeRequest::write(
-            Method::POST,
-            format!("issue {number}"),
-            ["repos", repository.owner(), repository.name(), "issues", &id, "comments"],
-            json!({ "body": body }),
-        );
-        let record: CommentRecord = self.http.json(&request).await?;
-        let url = clean_optional_url(record.html_url.as_deref());
-        Ok(WrittenComment { id: record.id, url })
     }
 }

@@ -162,15 +162,11 @@ impl Gitea {
         number: u64,
         update: &PullRequestUpdate,
     ) -> Result<PullRequest, ForgeError> {
-        let mut changes = serde_json::Map::new();
-        if let Some(title) = &update.title {
-            let readiness = self.pull(repository, number).await?.readiness;
-            changes.insert("title".to_owned(), DRAFT.write(title, readiness).into());
-        }
-        if let Some(body) = &update.body {
-            changes.insert("body".to_owned(), fit_body(body).into());
-        }
-        self.patch_pull_request(repository, number, Value::Object(changes)).await
+        let title = match &update.title {
+            Some(title) => Some(DRAFT.write(title, self.pull(repository, number).await?.readiness)),
+            None => None,
+        };
+        self.patch_pull_request(repository, number, update.to_fields(title, "body")).await
     }
 
     pub(super) async fn make_ready(

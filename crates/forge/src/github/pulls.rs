@@ -171,19 +171,13 @@ impl Github {
         number: u64,
         update: &PullRequestUpdate,
     ) -> Result<PullRequest, ForgeError> {
-        let mut changes = serde_json::Map::new();
-        if let Some(title) = &update.title {
-            changes.insert("title".to_owned(), fit_title(title).into());
-        }
-        if let Some(body) = &update.body {
-            changes.insert("body".to_owned(), fit_body(body).into());
-        }
+        let title = update.title.as_deref().map(fit_title);
         let id = number.to_string();
         let request = ForgeRequest::write(
             Method::PATCH,
             format!("pull request {number}"),
             ["repos", repository.owner(), repository.name(), "pulls", &id],
-            Value::Object(changes),
+            update.to_fields(title, "body"),
         );
         Ok(self.http.json::<PullRecord>(&request).await?.convert()?.pull_request)
     }

@@ -1,4 +1,4 @@
-//! The token's user, and write access of members.
+//! Write access of members.
 
 use serde::Deserialize;
 
@@ -7,7 +7,6 @@ use crate::address::RepositoryPath;
 use crate::error::ForgeError;
 use crate::http::ForgeRequest;
 use crate::item::{Author, WriteAccess};
-use crate::text::{MAX_NAME_BYTES, clean_line};
 
 /// Developers and higher roles may push.
 const DEVELOPER: u64 = 30;
@@ -20,15 +19,6 @@ struct Member {
 }
 
 impl Gitlab {
-    pub(super) async fn own_login(&self) -> Result<Option<String>, ForgeError> {
-        let request = ForgeRequest::get("user of the token", ["user"]);
-        match self.http.json::<Account>(&request).await {
-            Ok(account) => Ok(Some(clean_line(&account.username, MAX_NAME_BYTES))),
-            Err(ForgeError::Unauthorized { .. } | ForgeError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The access level of a member, inherited from groups or given directly.
     pub(super) async fn write_access(
         &self,

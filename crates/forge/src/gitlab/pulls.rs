@@ -173,15 +173,11 @@ impl Gitlab {
         number: u64,
         update: &PullRequestUpdate,
     ) -> Result<PullRequest, ForgeError> {
-        let mut changes = serde_json::Map::new();
-        if let Some(title) = &update.title {
-            let readiness = self.pull(repository, number).await?.readiness;
-            changes.insert("title".to_owned(), DRAFT.write(title, readiness).into());
-        }
-        if let Some(body) = &update.body {
-            changes.insert("description".to_owned(), fit_body(body).into());
-        }
-        self.put_merge_request(repository, number, Value::Object(changes)).await
+        let title = match &update.title {
+            Some(title) => Some(DRAFT.write(title, self.pull(repository, number).await?.readiness)),
+            None => None,
+        };
+        self.put_merge_request(repository, number, update.to_fields(title, "description")).await
     }
 
     pub(super) async fn make_ready(

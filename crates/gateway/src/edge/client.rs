@@ -35,7 +35,9 @@ impl UpstreamClient for RequestClient {
 
     async fn ask(&self, request: Box<RawValue>) -> Result<Box<RawValue>, ClientUnreachable> {
         match (&self.session, &self.stream) {
-            (Some(session), Some(stream)) => session.ask(&request, stream).await,
+            (Some(session), Some(stream)) => {
+                session.relay_request_to_client(&request, stream).await
+            }
             _ => Err(ClientUnreachable),
         }
     }

@@ -3,6 +3,7 @@
 //! Logs nothing unless the target [`TARGET`] is at level `debug`. Payloads are redacted and
 //! truncated before they are logged.
 
+use cynode_domain::text::ellipsize_bytes;
 use cynode_runtime::redact::{redact, redact_json};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -56,10 +57,7 @@ fn redact_payload(json: &str) -> String {
     };
     redact_json(&mut value);
     let text = value.to_string();
-    let text = redact(&text);
-    let end = (0..=SHOWN_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    let kept = text.get(..end.unwrap_or(0)).unwrap_or_default();
-    if kept.len() < text.len() { format!("{kept}…") } else { kept.to_owned() }
+    ellipsize_bytes(&redact(&text), SHOWN_BYTES).into_owned()
 }
 
 #[cfg(test)]
@@ -87,6 +85,6 @@ mod tests {
     fn a_long_payload_is_cut_between_characters() {
         let text = redact_payload(&json!("ä".repeat(SHOWN_BYTES)).to_string());
 
-        assert!(text.len() <= SHOWN_BYTES + "…".len() && text.ends_with("ä…"));
+        assert!(text.len() <= SHOWN_BYTES && text.ends_with("ä…"));
     }
 }

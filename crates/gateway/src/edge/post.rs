@@ -303,7 +303,7 @@ fn handle_response(authenticated: &AuthenticatedRequest, id: &RawValue, body: &B
     match find_session(authenticated) {
         Ok(session) => {
             let text = String::from_utf8_lossy(body).into_owned();
-            if session.answered(id, rpc::raw(text)) {
+            if session.resolve_pending_request(id, rpc::raw(text)) {
                 StatusCode::ACCEPTED.into_response()
             } else {
                 let error =

@@ -8,6 +8,7 @@ use cynode_runtime::guarded_body;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tracing::error;
 
 use super::admission::{become_stream, limit_response};
 use super::client::SessionClient;
@@ -17,6 +18,7 @@ use super::response::{self, EventStreamSource};
 use crate::McpGateway;
 use crate::pipeline;
 use crate::rejections::RejectionReason;
+use crate::sessions::OpenSessionError;
 use cynode_upstream::interface::ClientDescription;
 use cynode_upstream::interface::ServerDescription;
 use cynode_upstream::protocol;
@@ -47,17 +49,27 @@ pub(super) async fn initialize(
         info: fields.get("clientInfo").map(ToOwned::to_owned),
     };
     let inner = &authenticated.gateway.inner;
-    let Ok((session, ended)) = inner.sessions.open(
+    let opened = inner.sessions.open(
         (authenticated.token, authenticated.identity.caller.user),
         authenticated.server_slug.clone(),
         client_description,
-    ) else {
-        authenticated.reject(RejectionReason::TooManySessions);
-        let error = RpcError::new(INVALID_REQUEST, "too many sessions; try again later");
-        return response::json_response(
-            StatusCode::SERVICE_UNAVAILABLE,
-            rpc::error(Some(id), &error),
-        );
+    );
+    let (session, ended) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let code = match error {
+                OpenSessionError::LimitReached => {
+                    authenticated.reject(RejectionReason::TooManySessions);
+                    INVALID_REQUEST
+                }
+                OpenSessionError::NoRandomness => {
+                    error!("session not opened: no randomness");
+                    rpc::INTERNAL_ERROR
+                }
+            };
+            let error = rpc::error(Some(id), &RpcError::new(code, error.to_string()));
+            return response::json_response(StatusCode::SERVICE_UNAVAILABLE, error);
+        }
     };
     for ended in ended {
         inner.upstreams.close(&ended.key()).await;

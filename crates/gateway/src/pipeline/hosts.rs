@@ -8,6 +8,7 @@ use cynode_domain::policy::allowed_hosts::AllowedHosts;
 use cynode_domain::policy::network::HostPattern;
 use cynode_domain::policy::rules::{Access, RuleVerdict, evaluate};
 use cynode_domain::policy::{ErrorKind, Stage};
+use cynode_domain::text::truncate_chars;
 use cynode_wire::tool_calls::{ToolCall as _, WebFetch, WebJson};
 use reqwest::Url;
 use serde_json::Value;
@@ -64,7 +65,7 @@ pub fn check_host(
         resource: &host,
         server: None,
     };
-    let shown: String = host.chars().take(100).collect();
+    let shown = truncate_chars(&host, 100);
     match evaluate(snapshot.rules().iter().map(AsRef::as_ref), &access) {
         RuleVerdict::Allowed(_) => {}
         RuleVerdict::Denied(rule) => {
@@ -96,7 +97,7 @@ fn profile_refusal(
     if allowed.allows(host, port) {
         return None;
     }
-    let (name, shown) = (&profile.name, host.chars().take(100).collect::<String>());
+    let (name, shown) = (&profile.name, truncate_chars(host, 100));
     Some(format!(
         "the profile \"{name}\" of this token does not allow the host \"{shown}\" at port {port}: the owner of the project \
          can add it to the hosts of the profile"

@@ -24,7 +24,7 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::schema::result_schema;
-use super::{BuiltinToolSpec, ToolContext, ToolEffect, ToolFault, ToolFuture};
+use super::{BuiltinToolSpec, ToolContext, ToolFault, ToolFuture, ToolSideEffect};
 use crate::pipeline::{check_known, hosts, is_visible};
 
 const LIMITS: FetchLimits = FetchLimits {
@@ -65,7 +65,7 @@ pub(super) fn all() -> Vec<BuiltinToolSpec> {
             title: handler.title,
             description: handler.description,
             scope: ToolScope::Both,
-            effect: ToolEffect::Looks,
+            side_effect: ToolSideEffect::ReadOnly,
             input: handler.parameters,
             output,
             run,

@@ -22,15 +22,15 @@ async fn load_visible_skill(
     id: SkillId,
 ) -> Result<SkillContentView, ToolFault> {
     let found = context.services.skills.get(&context.identity.caller, id).await;
-    let found = found.map_err(without_passage)?;
+    let found = found.map_err(hide_quarantine_finding)?;
     if is_in_bound_project(context, &found.skill) {
         return Ok(found);
     }
     Err(ToolFault::not_found(format!("there is no skill {id}")))
 }
 
-/// The passage is for people: an agent must not read what keeps a skill in quarantine.
-fn without_passage(error: SkillError) -> SkillError {
+/// Agents must not see the text that the scan rejected.
+fn hide_quarantine_finding(error: SkillError) -> SkillError {
     if let SkillError::QuarantinedBecause { id, .. } = error {
         return SkillError::Quarantined(id);
     }

@@ -6,7 +6,7 @@ use cynode_domain::ids::{ProjectId, TaskId};
 use cynode_domain::policy::allowlist::SETTING_GATES;
 use cynode_domain::policy::{Effect, ErrorKind, Stage};
 use cynode_gateway::GatewayOptions;
-use cynode_gateway::tools::ToolEffect;
+use cynode_gateway::tools::ToolSideEffect;
 use cynode_ops::{access::Audience, access::ToolAccessExplainer as _};
 use serde_json::{Value, json};
 
@@ -152,7 +152,7 @@ async fn a_list_says_of_every_built_in_tool_whether_it_only_looks() {
             };
             let tool = declared.swap_remove(at);
             let hint = &listed["annotations"]["readOnlyHint"];
-            assert_eq!(hint, &json!(tool.effect == ToolEffect::Looks), "{}", tool.name);
+            assert_eq!(hint, &json!(tool.side_effect == ToolSideEffect::ReadOnly), "{}", tool.name);
         }
     }
     // A tool that a setting guards is not listed while the setting is off.

@@ -1,5 +1,7 @@
 //! Fills passages with blocks of one section.
 
+use cynode_domain::text::truncate_bytes;
+
 use super::{Block, Chunk, MAX_PASSAGE_BYTES, Section, TARGET_PASSAGE_BYTES};
 
 /// Blocks that are further apart are in different passages.
@@ -102,9 +104,8 @@ fn split_long_line(line: &str) -> Vec<String> {
     let mut pieces = vec![];
     let mut rest = line;
     while rest.len() > TARGET_PASSAGE_BYTES {
-        let end = (0..=TARGET_PASSAGE_BYTES).rev().find(|at| rest.is_char_boundary(*at));
-        let end = end.unwrap_or(rest.len());
-        let end = rest[..end].rfind(char::is_whitespace).filter(|at| *at > 0).unwrap_or(end);
+        let fitting = truncate_bytes(rest, TARGET_PASSAGE_BYTES);
+        let end = fitting.rfind(char::is_whitespace).filter(|at| *at > 0).unwrap_or(fitting.len());
         pieces.push(rest[..end].trim_end().to_owned());
         rest = rest[end..].trim_start();
     }

@@ -3,6 +3,7 @@
 //! Invariant: an option that would change the answer and that this API does not support is rejected by
 //! name; it is never dropped silently.
 
+use cynode_domain::text::truncate_chars;
 use cynode_llm_wire::openai::ChatRequest;
 use serde_json::{Map, Value, json};
 
@@ -106,7 +107,7 @@ fn is_default_value(name: &str, value: &Value) -> bool {
 }
 
 fn unsupported_option(name: &str) -> ProviderError {
-    let name: String = name.chars().take(60).collect();
+    let name = truncate_chars(name, 60);
     ProviderError::unsupported(format!("{name}: this provider does not support it; leave it out"))
 }
 

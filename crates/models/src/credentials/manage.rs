@@ -278,7 +278,8 @@ fn reseal(
     Ok(())
 }
 
-/// Returns the owner of a new credential. Users set their own, administrators anyone's.
+/// Returns the owner of a new credential. Users set their own credentials; administrators set those of every user and
+/// group, and those of the installation.
 fn resolve_owner(
     caller: &Caller,
     request: &SetCredential,

@@ -7,10 +7,11 @@
 
 mod channels;
 mod deliveries;
-mod engines;
 mod isolation;
 mod mail;
 mod receiver;
 mod restarts;
 mod smtp_server;
 mod world;
+
+use cynode_testkit::engines;

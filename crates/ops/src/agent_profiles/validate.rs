@@ -2,6 +2,7 @@
 
 use cynode_domain::agent_program::{AgentProfileSpec, AgentProgramSpec};
 use cynode_domain::policy::allowed_hosts::AllowedHosts;
+use cynode_domain::text::truncate_chars;
 use cynode_runtime::redact::{REDACTED, is_secret_key, redact_with_marker};
 
 const MAX_DESCRIPTION_BYTES: usize = 1000;
@@ -76,7 +77,7 @@ fn validate_command(command: &[String]) -> Vec<String> {
 const NO_SECRETS: &str = "every user may read a profile, and an agent needs no keys, because its node calls the models for it";
 
 fn validate_variable(name: &str, value: &str) -> Option<String> {
-    let shown: String = name.chars().take(MAX_NAME_BYTES).collect();
+    let shown = truncate_chars(name, MAX_NAME_BYTES);
     let is_name = !name.is_empty()
         && name.len() <= MAX_NAME_BYTES
         && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::text::truncate_bytes;
 use cynode_llm_wire::openai::{
     AssistantMessage, ChatChunk, ChatCompletion, Choice, FunctionCall, ToolCallDelta, Usage,
 };
@@ -154,7 +155,7 @@ impl AnswerBuffer {
 /// Appends as much as fits; nothing after the first truncation.
 fn append_bounded(text: &mut String, more: &str, heard: &mut usize) {
     let left = MAX_BUFFERED_BYTES.saturating_sub(*heard);
-    text.push_str(&more[..more.floor_char_boundary(left)]);
+    text.push_str(truncate_bytes(more, left));
     *heard = heard.saturating_add(more.len());
 }
 

@@ -1,5 +1,6 @@
 //! The context window of the project manager: the newest part of a conversation.
 
+use cynode_domain::text::last_chars;
 use cynode_llm_wire::openai::ChatMessage;
 use cynode_store::ThreadMessage;
 use cynode_wire::handoff::{Turn, TurnRole};
@@ -29,8 +30,7 @@ fn keep_newest(mut turns: Vec<Turn>) -> Vec<Turn> {
     }
     turns.drain(..turns.len() - kept);
     if let [only] = turns.as_mut_slice() {
-        let excess = only.content.chars().count().saturating_sub(MAX_CHARS);
-        only.content = only.content.chars().skip(excess).collect();
+        only.content = last_chars(&only.content, MAX_CHARS).to_owned();
     }
     turns
 }

@@ -1,5 +1,6 @@
 //! Validation of chat requests.
 
+use cynode_domain::text::truncate_chars;
 use cynode_llm_wire::openai::ChatRequest;
 
 use super::ChatError;
@@ -22,7 +23,7 @@ pub(super) fn validate_request(request: &ChatRequest) -> Result<(), ChatError> {
         return Err(ChatError::invalid("messages", message));
     }
     if let Some(odd) = messages.iter().find(|m| !ROLES.contains(&m.role.as_str())) {
-        let role: String = odd.role.chars().take(40).collect();
+        let role = truncate_chars(&odd.role, 40);
         let message = format!("role \"{role}\" is not one of: {}", ROLES.join(", "));
         return Err(ChatError::invalid("messages", message));
     }

@@ -54,7 +54,7 @@ impl AgentMessages {
                     };
                     let (saved, repeated) = insert_unless_repeated(tx, &agent, new).await?;
                     if !repeated {
-                        unit_attempt::record_checkpoint(tx, &task, &saved).await?;
+                        unit_attempt::append_checkpoint_event(tx, &task, &saved).await?;
                     }
                     Ok(CheckpointSavedView {
                         checkpoint_id: saved.id,

@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::agent::{InstructionKind, MessageKind, PM, Role};
 use cynode_domain::ids::MessageId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::status::AgentStatus;
+use cynode_domain::text::truncate_chars;
 use cynode_store::{AgentMessage, NewAgentMessage, Task, Tx};
 use cynode_wire::apmas::{InstructAgent, MAX_IDEMPOTENCY_KEY_CHARS, MessageView};
 use serde_json::{Value, json};
@@ -180,10 +181,10 @@ async fn stop_job(tx: &mut Tx, role: &Role, abort: &NewAgentMessage) -> Result<(
     let agent = tx.agent_in_role(abort.task, role).await?;
     let job = agent.filter(|agent| !agent.status.is_terminal()).and_then(|agent| agent.job);
     let Some(job) = job else { return Ok(()) };
-    let text: String = abort.content.chars().take(MAX_REASON_CHARS).collect();
+    let text = truncate_chars(&abort.content, MAX_REASON_CHARS);
     let reason =
         format!("the project manager aborted the agent: {text} (instruction {})", abort.id);
-    tx.job_request_stop(job, &json!(Ending::Interrupted { reason })).await?;
+    tx.job_request_stop(job, &json!(JobEnding::Interrupted { reason })).await?;
     Ok(())
 }
 

@@ -91,7 +91,7 @@ impl AgentMessages {
 pub(super) fn brief_message_view(message: AgentMessage) -> MessageView {
     let view = message_view(message);
     MessageView {
-        content: truncate_text(view.content),
+        content: truncate_text(&view.content),
         payload: omit_long_json(view.payload),
         ..view
     }

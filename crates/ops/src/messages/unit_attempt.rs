@@ -1,4 +1,5 @@
-//! Messages with the agent of a unit of a request, which speaks on the child task that is its attempt.
+//! Messages between a request and the agent that works on one of its units. The agent's task is a child task: one attempt
+//! of the unit.
 //!
 //! A message is recorded on the attempt, or becomes a question of the request to a person. It never completes the unit: the
 //! driver of the request judges the result of the job. ADR 47 has the table of messages and effects.
@@ -14,20 +15,21 @@ use cynode_domain::question::{Question, QuestionKind, ReplyForm};
 use cynode_domain::report::ReportKind;
 use cynode_domain::request::{QuestionSubject, RequestQuestion, ScopeChange};
 use cynode_domain::status::TaskStatus;
+use cynode_domain::text::ellipsize_chars;
 use cynode_store::{AgentCheckpoint, AttemptStatus, NewAgentMessage, Task, TaskParent, Tx};
 use serde_json::{Value, json};
 
 use super::checkpoint::render_progress;
-use super::{MessageError, NewInstruction, store_instruction, truncate_text};
+use super::{MessageError, NewInstruction, store_instruction};
 use cynode_execution::tasks::{close_with_children, task_event};
 
 /// The note in the response to a reported result.
-const GATE_NOTE: &str = "Recorded. This completes nothing: the result of the job counts. When the job has ended, its changes, the commands that must pass and the review decide about the unit.";
+const GATE_NOTE: &str = "Recorded. This report does not complete the unit. After the job ends, the orchestrator decides from its changes, the required commands and the review.";
 /// The most characters of a message in the history of a request.
 const MAX_EVENT_CHARS: usize = 500;
 /// The most characters of a message in a question.
 const MAX_QUESTION_CHARS: usize = 4_000;
-/// The most lines beside a question.
+/// Maximum detail lines shown with a question.
 const MAX_ABOUT: usize = 20;
 
 /// Applies a new message of a unit's agent to its request. Returns the note for the agent; `None` if there is none.
@@ -63,8 +65,8 @@ pub(super) async fn apply_unit_message(
     }
 }
 
-/// Records a checkpoint in the history of the request.
-pub(super) async fn record_checkpoint(
+/// Appends a checkpoint to the history of the request.
+pub(super) async fn append_checkpoint_event(
     tx: &mut Tx,
     task: &Task,
     saved: &AgentCheckpoint,
@@ -160,7 +162,7 @@ fn describe_payload(payload: &Value) -> Vec<String> {
     lines.extend(["options", "attempted"].into_iter().flat_map(list));
     lines.retain(|line| !line.trim().is_empty());
     lines.truncate(MAX_ABOUT);
-    lines.into_iter().map(|line| shorten(&truncate_text(line), MAX_EVENT_CHARS)).collect()
+    lines.into_iter().map(|line| shorten(&line, MAX_EVENT_CHARS)).collect()
 }
 
 /// Sends the answer of a person to the agent that asked. If its attempt has ended, the prompt of the next one has it.
@@ -171,9 +173,15 @@ pub async fn answer_unit_message(
     by: &str,
     now: DateTime<Utc>,
 ) -> Result<(), MessageError> {
-    let Some(message) = tx.message_get(id).await? else { return Ok(()) };
+    let Some(message) = tx.message_get(id).await? else {
+        tracing::warn!(message.id = %id, "answer to a unit dropped, message not found");
+        return Ok(());
+    };
     let task = tx.task_lock(message.sent.task).await?;
-    let Some(task) = task.filter(|task| !task.status.is_terminal()) else { return Ok(()) };
+    let Some(task) = task.filter(|task| !task.status.is_terminal()) else {
+        tracing::info!(message.id = %id, task.id = %message.sent.task, "answer to an ended unit attempt not sent");
+        return Ok(());
+    };
     let to: Role = message.sent.sender.parse().map_err(|_| MessageError::NotFound(id))?;
     let instruction = NewInstruction {
         to,
@@ -238,7 +246,10 @@ pub async fn change_unit_scope(
     now: DateTime<Utc>,
 ) -> Result<(), MessageError> {
     const MAX_CHANGES: usize = 20;
-    let Some(mut request) = tx.request_lock(parent.task).await? else { return Ok(()) };
+    let Some(mut request) = tx.request_lock(parent.task).await? else {
+        tracing::warn!(task.id = %parent.task, unit = %parent.unit, "scope change dropped, request not found");
+        return Ok(());
+    };
     let changes = request.state.scope_changes.entry(parent.unit.clone()).or_default();
     changes.push(change);
     if changes.len() > MAX_CHANGES {
@@ -251,6 +262,5 @@ pub async fn change_unit_scope(
 }
 
 fn shorten(text: &str, chars: usize) -> String {
-    let short: String = text.chars().take(chars).collect();
-    if short.len() < text.len() { format!("{short}…") } else { short }
+    ellipsize_chars(text, chars).into_owned()
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use cynode_domain::ids::{JobId, NodeId, RunId, TaskId};
 use cynode_domain::image_name::HOST_IMAGE;
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_domain::status::JobStatus;
+use cynode_domain::text::last_chars;
 use cynode_domain::workspace_script::command_line;
 use cynode_store::{Job, Task, Tx};
 use cynode_wire::jobs::{JobView, Truncated};
@@ -250,7 +251,7 @@ pub(super) fn command_result(job: &JobView) -> SandboxCommandResult {
     SandboxCommandResult {
         exec_id,
         status: "ended",
-        exit_code: if let Ending::Exited { code } = result.ending { Some(code) } else { None },
+        exit_code: if let JobEnding::Exited { code } = result.ending { Some(code) } else { None },
         ending: Some(result.ending.describe()),
         stdout,
         stderr,
@@ -265,7 +266,7 @@ pub(super) fn command_result(job: &JobView) -> SandboxCommandResult {
 fn describe_missing_result(status: JobStatus) -> Option<String> {
     match status {
         JobStatus::Queued | JobStatus::Running => None,
-        JobStatus::Canceled => Some(Ending::Canceled.describe()),
+        JobStatus::Canceled => Some(JobEnding::Canceled.describe()),
         JobStatus::Completed | JobStatus::Failed | JobStatus::LeaseExpired => {
             Some(format!("is {status}; its result is no longer retained"))
         }
@@ -274,8 +275,8 @@ fn describe_missing_result(status: JobStatus) -> Option<String> {
 
 /// Returns the end of a text and whether it was truncated.
 fn output_tail(text: &str) -> (String, bool) {
-    let excess = text.chars().count().saturating_sub(TAIL_CHARS);
-    (text.chars().skip(excess).collect(), excess > 0)
+    let end = last_chars(text, TAIL_CHARS);
+    (end.to_owned(), end.len() < text.len())
 }
 
 #[cfg(test)]

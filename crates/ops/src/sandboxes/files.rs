@@ -95,11 +95,11 @@ fn too_large_message() -> String {
 
 /// Returns the error of the script, if it failed.
 fn check_succeeded(job: &JobView) -> Result<(), SandboxError> {
-    use cynode_domain::job::Ending;
+    use cynode_domain::job::JobEnding;
     let fault = match job.result.as_ref().map(|result| (&result.ending, &result.stderr)) {
-        Some((Ending::Exited { code: 0 }, _)) => return Ok(()),
-        Some((Ending::Exited { code: TOO_LARGE_EXIT_CODE }, _)) => too_large_message(),
-        Some((Ending::Exited { .. }, said)) if !said.trim().is_empty() => {
+        Some((JobEnding::Exited { code: 0 }, _)) => return Ok(()),
+        Some((JobEnding::Exited { code: TOO_LARGE_EXIT_CODE }, _)) => too_large_message(),
+        Some((JobEnding::Exited { .. }, said)) if !said.trim().is_empty() => {
             said.trim().chars().take(500).collect()
         }
         Some((ending, _)) => format!("the command {}", ending.describe()),

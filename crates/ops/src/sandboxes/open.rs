@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use cynode_domain::ids::{JobId, NodeId, TaskId};
 use cynode_domain::image_name::HOST_IMAGE;
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::status::JobStatus;
 use cynode_store::{Job, Sandbox, Task, Tx};
 use cynode_wire::tool_calls::SandboxIds;
@@ -193,7 +193,7 @@ async fn cancel_commands(tx: &mut Tx, sandbox: JobId) -> Result<(), SandboxError
         match job.status {
             JobStatus::Queued => {
                 let canceled = JobStatus::Canceled;
-                is_revoked |= close_job(tx, &job, canceled, None, &Ending::Canceled).await?;
+                is_revoked |= close_job(tx, &job, canceled, None, &JobEnding::Canceled).await?;
             }
             JobStatus::Running => tx.job_request_cancel(id).await?,
             JobStatus::Completed

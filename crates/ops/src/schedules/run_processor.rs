@@ -1,5 +1,7 @@
 //! Processes one run of a schedule: creates its task, or hands the prompt to the project manager.
 
+mod attempt_outcome;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,9 +9,12 @@ use cynode_domain::backoff::Backoff;
 use cynode_domain::ids::TraceId;
 use cynode_domain::request::RequestOrigin;
 use cynode_domain::schedule::{SchedulePayload, ScheduleRunStatus};
+use cynode_execution::{TaskError, TaskService};
+use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
+use cynode_resources::Caller;
 use cynode_runtime::failpoint;
 use cynode_runtime::shutdown::Shutdown;
-use cynode_store::{Error, ReleaseReason, Schedule, ScheduleClaim, ScheduleRun, Store, Tx};
+use cynode_store::{Error, Schedule, ScheduleClaim, ScheduleRun, Store, Tx};
 use cynode_wire::handoff::ScheduledRunHandoff;
 use cynode_wire::requests::SubmitRequest;
 use cynode_wire::tasks::CreateTask;
@@ -20,17 +25,12 @@ use tracing::{info, warn};
 use super::events::{clean_summary, run_ended_event};
 use super::intake::{IntakeOutcome, ScheduledIntake};
 use super::scheduler::SchedulerOptions;
-use cynode_execution::{TaskError, TaskService};
-use cynode_execution::{handoff::HandoffError, handoff::HandoffService, handoff::HandoffSubject};
-use cynode_resources::Caller;
+use attempt_outcome::{
+    AttemptOutcome, RetryReason, lease_lost, outcome_of_failed_handoff, shutting_down,
+};
 
 /// Lease renewal interval, unless the lease is too short for it.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
-/// Maximum attempts while the project manager is unreachable or busy, failures not counted; about a
-/// quarter of an hour with backoff.
-const TRIES_AWAY: u32 = 20;
-/// Maximum attempts that the project manager starts and fails, other attempts not counted.
-const TRIES_FAILED: u32 = 3;
 /// Maximum attempts that end without a result because their process died.
 const TRIES_LOST: u32 = 4;
 /// Delay before a failed renewal is retried.
@@ -46,53 +46,6 @@ pub(super) struct ScheduleRunProcessor {
     /// Accepts requests; `None` if this process accepts none.
     pub(super) intake: Option<Arc<dyn ScheduledIntake>>,
     pub(super) options: SchedulerOptions,
-}
-
-/// The outcome of an attempt.
-enum AttemptOutcome {
-    /// Final.
-    Ended(ScheduleRunStatus, String),
-    /// Retried, unless the limit for that reason is reached.
-    Retry(RetryReason, String),
-}
-
-/// The reason for a retry.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RetryReason {
-    /// The project manager is unreachable or busy.
-    Unreachable,
-    /// Started and failed.
-    Failed,
-    /// The lease is lost: recording the outcome has no effect.
-    LeaseLost,
-    /// The process is shutting down: the attempt does not count.
-    ShuttingDown,
-}
-
-impl RetryReason {
-    /// Returns the attempts for this reason, including this one, and their limit.
-    fn attempts_and_limit(self, run: &ScheduleRun) -> (u32, u32) {
-        match self {
-            Self::Unreachable => (run.delays.saturating_add(1), TRIES_AWAY),
-            Self::Failed => (run.failures + 1, TRIES_FAILED),
-            Self::LeaseLost | Self::ShuttingDown => (0, u32::MAX),
-        }
-    }
-
-    /// Returns how the store counts it.
-    const fn postponement(self) -> ReleaseReason {
-        match self {
-            Self::Unreachable | Self::LeaseLost => ReleaseReason::ManagerUnavailable,
-            Self::Failed => ReleaseReason::Failed,
-            Self::ShuttingDown => ReleaseReason::Shutdown,
-        }
-    }
-}
-
-impl AttemptOutcome {
-    fn failed(why: impl Into<String>) -> Self {
-        Self::Ended(ScheduleRunStatus::Failed, why.into())
-    }
 }
 
 impl ScheduleRunProcessor {
@@ -398,28 +351,6 @@ async fn load_schedule_and_owner(
     let owner = tx.user_get(schedule.owner).await?.filter(|user| user.is_active);
     let owner = owner.map(|user| Caller::on_behalf_of(user.id, user.handle, false));
     Ok(Some((schedule, owner)))
-}
-
-/// Maps a failed handoff to an outcome.
-fn outcome_of_failed_handoff(error: &HandoffError) -> AttemptOutcome {
-    let why = error.to_string();
-    match error {
-        HandoffError::Unreachable(_)
-        | HandoffError::Busy { .. }
-        | HandoffError::ConnectionLost(_) => AttemptOutcome::Retry(RetryReason::Unreachable, why),
-        HandoffError::Timeout(_) | HandoffError::Failed(_) | HandoffError::Store(_) => {
-            AttemptOutcome::Retry(RetryReason::Failed, why)
-        }
-        HandoffError::Invalid(_) => AttemptOutcome::failed(why),
-    }
-}
-
-fn lease_lost() -> AttemptOutcome {
-    AttemptOutcome::Retry(RetryReason::LeaseLost, "the lease was lost".to_owned())
-}
-
-fn shutting_down() -> AttemptOutcome {
-    AttemptOutcome::Retry(RetryReason::ShuttingDown, "the orchestrator was stopped".to_owned())
 }
 
 /// Returns the backoff after `tries` attempts, starting with `first`.

@@ -84,9 +84,9 @@ pub(super) async fn read_status(
 fn brief_unit_view(unit: WorkUnit) -> WorkUnitView {
     let view = view(unit);
     WorkUnitView {
-        summary: view.summary.map(truncate_text),
+        summary: view.summary.as_deref().map(truncate_text),
         metadata: view.metadata.map(omit_long_json),
-        notes: view.notes.map(truncate_text),
+        notes: view.notes.as_deref().map(truncate_text),
         revision_feedback: view.revision_feedback.map(omit_long_json),
         ..view
     }

@@ -2,7 +2,7 @@
 
 use chrono::{TimeZone as _, Utc};
 use cynode_domain::ids::{DecisionId, TaskId};
-use cynode_models::decisions::Decisions;
+use cynode_models::decisions::DecisionRecords;
 use cynode_resources::Caller;
 use cynode_store::ManagerDecision;
 use cynode_wire::decisions::DecisionQuery;
@@ -41,7 +41,7 @@ async fn people_see_what_was_decided_for_them_and_administrators_everything() {
     let world = World::new().await;
     decided(&world, &world.bob, "for bob").await;
     decided(&world, &world.admin, "for the administrator").await;
-    let decisions = Decisions::new(world.store.clone());
+    let decisions = DecisionRecords::new(world.store.clone());
     let purposes = async |caller: &Caller, query: DecisionQuery| -> Vec<String> {
         let page = decisions.list(caller, query).await.unwrap();
         page.items.into_iter().map(|decision| decision.purpose).collect()

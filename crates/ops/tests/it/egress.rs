@@ -7,6 +7,7 @@ mod groups;
 mod lifecycle;
 mod money;
 mod request_budget;
+mod routing;
 mod streams;
 mod structured;
 mod world;
@@ -57,13 +58,15 @@ on_both_engines! {
         one_s_own_models_cost_nothing_also_if_they_do_not_count,
         the_budget_of_a_run_counts_its_own_calls_only,
         a_model_without_a_price_is_refused_while_there_is_a_budget,
+        models_are_listed_for_those_who_may_use_them,
+        calls_are_shown_to_those_whose_they_are_with_their_sums,
+        providers_are_checked_tried_and_managed_by_administrators_alone,
+    }
+    routing {
         another_provider_answers_when_the_first_cannot,
         a_request_that_is_at_fault_is_not_sent_elsewhere,
         a_provider_that_keeps_failing_is_left_alone,
         preferences_route_the_calls_of_their_own_role_alone,
-        models_are_listed_for_those_who_may_use_them,
-        calls_are_shown_to_those_whose_they_are_with_their_sums,
-        providers_are_checked_tried_and_managed_by_administrators_alone,
     }
     structured {
         a_forced_function_reaches_each_model_in_the_form_that_it_honours,

@@ -1,6 +1,7 @@
 //! Handoffs to a scripted project manager.
 
 mod excerpts;
+mod scripted_target;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -10,8 +11,8 @@ use async_trait::async_trait;
 use cynode_domain::ids::{ThreadId, TraceId};
 use cynode_domain::preference::{ScopeKind, ValueType};
 use cynode_execution::{
-    handoff::HandoffChatEvents, handoff::HandoffError, handoff::HandoffOptions,
-    handoff::HandoffService, handoff::HandoffSubject, handoff::ProjectManager,
+    handoff::HandoffError, handoff::HandoffOptions, handoff::HandoffService,
+    handoff::HandoffSubject,
 };
 use cynode_models::egress::Inference;
 use cynode_resources::Signals;
@@ -21,15 +22,15 @@ use cynode_runtime::tasks::BackgroundTasks;
 use cynode_store::ManagerDecision;
 use cynode_wire::groups::CreateGroup;
 use cynode_wire::handoff::{
-    ChatEvent, ChatHandoff, ContinueRunHandoff, ContinueWith, HandoffKind, HandoffUsage, Turn,
-    TurnRole,
+    ChatEvent, ChatHandoff, ContinueRunHandoff, ContinueWith, HandoffUsage, Turn, TurnRole,
 };
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 
 use crate::catalogue::Catalogue;
 use crate::engines::on_each_engine;
+use scripted_target::ScriptedHandoffTarget;
 
 on_each_engine! {
     a_handoff_brings_facts_preferences_the_skill_and_a_token_that_ends_with_it,
@@ -48,44 +49,6 @@ on_each_engine! {
 
 /// Timeout of tests about timeouts.
 const SOON: Duration = Duration::from_secs(1);
-
-type ScriptedHandoffAnswer = Result<Value, HandoffError>;
-
-/// Returns scripted answers, last first, and records the handoffs.
-#[derive(Default)]
-struct ScriptedHandoffTarget {
-    says: Mutex<Vec<ScriptedHandoffAnswer>>,
-    events: Mutex<Vec<ChatEvent>>,
-    handed: Mutex<Vec<(HandoffKind, Value)>>,
-    /// Whether it never answers.
-    is_silent: bool,
-}
-
-#[async_trait]
-impl ProjectManager for ScriptedHandoffTarget {
-    fn is_configured(&self) -> bool {
-        true
-    }
-
-    async fn send_handoff(
-        &self,
-        kind: HandoffKind,
-        handoff: Value,
-        _: Duration,
-    ) -> ScriptedHandoffAnswer {
-        self.handed.lock().unwrap().push((kind, handoff));
-        if self.is_silent {
-            std::future::pending::<()>().await;
-        }
-        self.says.lock().unwrap().pop().unwrap()
-    }
-
-    async fn chat(&self, handoff: Value, _: Duration) -> Result<HandoffChatEvents, HandoffError> {
-        self.handed.lock().unwrap().push((HandoffKind::Chat, handoff));
-        let events: Vec<_> = self.events.lock().unwrap().drain(..).map(Ok).collect();
-        Ok(stream::iter(events).chain(stream::pending()).boxed())
-    }
-}
 
 struct HandoffFixture {
     fixture: Catalogue,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use cynode_domain::agent::MessageKind;
 use cynode_domain::ids::{IncarnationId, JobId, MessageId, NodeId};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::policy::Principal;
 use cynode_domain::status::NodeStatus;
 use cynode_ops::MessageError;
@@ -184,8 +184,8 @@ async fn an_abort_stops_the_running_job_and_is_named_by_its_ending() {
 
     let job = team.job_row(id).await;
     assert!(job.cancel_requested);
-    let ending: Ending = serde_json::from_value(job.stop_ending.unwrap()).unwrap();
-    let Ending::Interrupted { reason } = ending else { panic!("{ending:?}") };
+    let ending: JobEnding = serde_json::from_value(job.stop_ending.unwrap()).unwrap();
+    let JobEnding::Interrupted { reason } = ending else { panic!("{ending:?}") };
     assert!(reason.contains("please abort") && reason.contains(&abort.to_string()), "{reason}");
     assert_eq!(team.replied(&dev).await.last(), Some(&abort), "the agent learns of it too");
 }

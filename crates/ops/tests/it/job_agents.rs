@@ -1,7 +1,7 @@
 //! Agents of jobs: the role of their tokens, and their signs of life.
 
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::policy::AgentType;
 use cynode_domain::status::JobStatus;
 use cynode_execution::nodes::close_job;
@@ -74,7 +74,7 @@ async fn two_agents_of_a_kind_are_told_apart_and_the_role_of_an_ended_job_is_fre
         .write(move |tx| {
             Box::pin(async move {
                 let job = tx.job_get(ended).await?.unwrap();
-                close_job(tx, &job, JobStatus::Canceled, None, &Ending::Canceled).await
+                close_job(tx, &job, JobStatus::Canceled, None, &JobEnding::Canceled).await
             })
         })
         .await
@@ -109,8 +109,8 @@ async fn a_silent_agent_is_stopped_and_one_that_waits_for_an_answer_is_not() {
     assert!(!is_stopped(plain.job).await, "not the job of an agent");
     let job = team.job_row(silent.job.unwrap()).await;
     assert!(job.cancel_requested && job.status == JobStatus::Running);
-    let ending: Ending = serde_json::from_value(job.stop_ending.unwrap()).unwrap();
-    let Ending::LimitReached { limit } = ending else { panic!("{ending:?}") };
+    let ending: JobEnding = serde_json::from_value(job.stop_ending.unwrap()).unwrap();
+    let JobEnding::LimitReached { limit } = ending else { panic!("{ending:?}") };
     assert!(limit.starts_with("heartbeat_missed: "), "{limit}");
     drop(open_request);
     while !is_stopped(waiting.job).await {

@@ -11,7 +11,6 @@ mod continuing;
 mod decisions;
 mod driving;
 mod egress;
-mod engines;
 mod groups;
 mod handoff;
 mod inbox;
@@ -38,3 +37,5 @@ mod verdicts;
 mod work;
 mod work_records;
 mod world;
+
+use cynode_testkit::engines;

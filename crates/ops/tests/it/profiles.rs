@@ -1,28 +1,26 @@
 //! Profiles of projects, their memory, and the isolation of both.
 
-use std::collections::BTreeSet;
+mod isolation;
+mod memory;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cynode_blobs::BlobStore;
-use cynode_domain::ids::{MemoryEntryId, ProfileId, ProjectId};
+use cynode_domain::ids::{ProfileId, ProjectId};
 use cynode_domain::name_or_id::NameOrId;
 use cynode_domain::policy::AgentType;
-use cynode_domain::project_memory::{MAX_ENTRIES, MemoryAuthorKind, MemoryKind, MemorySource};
+use cynode_domain::project_memory::{MemoryKind, MemorySource};
 use cynode_execution::TaskService;
 use cynode_execution::tasks::TaskError;
 use cynode_resources::agents::AgentIdentity;
 use cynode_resources::profile_access::{ProfileAccess, ProfileAccessError, ProfileSubject};
 use cynode_resources::profiles::{ProfileError, Profiles};
-use cynode_resources::project_memory::{
-    ProjectMemory, ProjectMemoryError, RuleMemory, record_by_rule,
-};
+use cynode_resources::project_memory::{ProjectMemory, ProjectMemoryError};
 use cynode_resources::{Caller, Projects};
-use cynode_runtime::clock::Clock as _;
-use cynode_testkit::{ProfileData, check_isolation};
 use cynode_wire::agents::{BindingView, IssueAgentToken};
 use cynode_wire::page::PageQuery;
 use cynode_wire::profiles::{CreateProfile, ProfileView, UpdateProfile};
-use cynode_wire::project_memory::{AddMemoryEntry, MemoryEntryView, UpdateMemoryEntry};
+use cynode_wire::project_memory::{AddMemoryEntry, MemoryEntryView};
 use cynode_wire::projects::CreateProject;
 use cynode_wire::tasks::{CreateTask, TaskView};
 use serde_json::{Value, json};
@@ -36,12 +34,6 @@ on_each_engine! {
     the_profile_of_a_token_is_that_of_its_task_else_the_default_one_of_its_project,
     a_profile_with_open_tasks_stays_and_its_tokens_end_with_it,
     a_profile_of_another_project_is_not_found,
-    an_agent_reads_and_writes_the_memory_of_its_own_profile_as_the_profile_allows,
-    what_an_agent_wrote_is_marked_until_a_person_takes_it_over,
-    a_full_memory_refuses_and_a_rule_writes_once,
-    secrets_are_redacted_before_they_are_remembered,
-    no_operation_of_a_person_crosses_profiles,
-    no_operation_of_an_agent_crosses_profiles,
 }
 
 struct Team {
@@ -266,242 +258,4 @@ async fn a_profile_of_another_project_is_not_found() {
         matches!(mixed, Err(ProjectMemoryError::Access(ProfileAccessError::Profile(_)))),
         "{mixed:?}"
     );
-}
-
-async fn an_agent_reads_and_writes_the_memory_of_its_own_profile_as_the_profile_allows() {
-    let team = Team::new().await;
-    let (bob, project) = (&team.world.bob, team.project(&team.world.bob).await);
-    let reader = team.profile(bob, project, json!({ "memory": { "writable": false } })).await;
-    let closed = json!({ "memory": { "readable": false, "writable": false } });
-    let closed = team.profile(bob, project, closed).await;
-    let kept = team.remember(team.person(project, Some(reader.id)), "kept").await.unwrap();
-    let agent = team.agent_on(&team.task(project, Some(reader.id)).await).await;
-    let shut = team.agent_on(&team.task(project, Some(closed.id)).await).await;
-
-    assert_eq!(team.memory.get(of_agent(&agent), kept.id).await.unwrap(), kept);
-    let written = team.remember(of_agent(&agent), "x").await;
-    assert!(
-        matches!(written, Err(ProjectMemoryError::Access(ProfileAccessError::Forbidden(_)))),
-        "{written:?}"
-    );
-    let read = team.memory.search(of_agent(&shut), "kept", None).await;
-    assert!(
-        matches!(read, Err(ProjectMemoryError::Access(ProfileAccessError::Forbidden(_)))),
-        "{read:?}"
-    );
-    // What an agent names beside its token opens nothing.
-    let mut access = of_agent(&agent);
-    if let ProfileSubject::Agent { named_profile, .. } = &mut access.subject {
-        *named_profile = Some("default".into());
-    }
-    let named = team.memory.search(access, "kept", None).await;
-    assert!(
-        matches!(named, Err(ProjectMemoryError::Access(ProfileAccessError::Profile(_)))),
-        "{named:?}"
-    );
-    let mut access = of_agent(&agent);
-    if let ProfileSubject::Agent { named_project, .. } = &mut access.subject {
-        *named_project = Some(team.project(bob).await);
-    }
-    let named = team.memory.search(access, "kept", None).await;
-    assert!(
-        matches!(named, Err(ProjectMemoryError::Access(ProfileAccessError::Project(_)))),
-        "{named:?}"
-    );
-}
-
-async fn what_an_agent_wrote_is_marked_until_a_person_takes_it_over() {
-    let team = Team::new().await;
-    let project = team.project(&team.world.bob).await;
-    let agent = team.agent_on(&team.task(project, None).await).await;
-    let person = || team.person(project, None);
-    let written = team.remember(of_agent(&agent), "use make").await.unwrap();
-    let own = team.remember(person(), "use just").await.unwrap();
-    assert_eq!(written.author, MemoryAuthorKind::Model);
-    assert_eq!((own.author, written.source.task_id), (MemoryAuthorKind::Person, agent.task));
-
-    let edit = UpdateMemoryEntry { promote: true, ..UpdateMemoryEntry::default() };
-    let refused = team.memory.update(of_agent(&agent), written.id, edit.clone()).await;
-    assert!(matches!(refused, Err(ProjectMemoryError::Forbidden(_))), "{refused:?}");
-    let title =
-        UpdateMemoryEntry { title: Some("make".to_owned()), ..UpdateMemoryEntry::default() };
-    let renamed = team.memory.update(person(), written.id, title).await.unwrap();
-    assert_eq!((renamed.author, renamed.revision), (MemoryAuthorKind::Model, 2));
-    let promoted = team.memory.update(person(), written.id, edit).await.unwrap();
-    assert_eq!(
-        (promoted.author, promoted.author_id),
-        (MemoryAuthorKind::Person, team.world.bob.user)
-    );
-
-    for entry in [promoted.id, own.id] {
-        let refused = team.memory.delete(of_agent(&agent), entry).await;
-        assert!(matches!(refused, Err(ProjectMemoryError::Forbidden(_))), "{refused:?}");
-    }
-    let again = team.remember(of_agent(&agent), "mine").await.unwrap();
-    team.memory.delete(of_agent(&agent), again.id).await.unwrap();
-    let stale =
-        UpdateMemoryEntry { revision: Some(1), promote: true, ..UpdateMemoryEntry::default() };
-    let stale = team.memory.update(person(), written.id, stale).await;
-    assert!(matches!(stale, Err(ProjectMemoryError::Conflict(_))), "{stale:?}");
-}
-
-async fn a_full_memory_refuses_and_a_rule_writes_once() {
-    let team = Team::new().await;
-    let project = team.project(&team.world.bob).await;
-    let rule = |key: &str| RuleMemory {
-        project,
-        profile: None,
-        user: team.world.bob.user,
-        author: MemoryAuthorKind::Rule,
-        kind: MemoryKind::Failure,
-        title: "a\ntitle".to_owned(),
-        text: "é".repeat(5000),
-        source: MemorySource::default(),
-        key: key.to_owned(),
-        now: team.world.clock.now(),
-    };
-    for _ in 0..2 {
-        let memory = rule("one");
-        let written: Result<(), cynode_store::Error> =
-            team.world.store.write(move |tx| Box::pin(record_by_rule(tx, memory))).await;
-        written.unwrap();
-    }
-    let page = PageQuery::default();
-    let found = team.memory.list(team.person(project, None), None, &page).await.unwrap().items;
-    assert_eq!((found.len(), found[0].title.as_str()), (1, "a title"));
-    assert!(found[0].text.len() <= 4096 && found[0].author == MemoryAuthorKind::Rule);
-
-    for _ in 1..MAX_ENTRIES {
-        team.remember(team.person(project, None), "x").await.unwrap();
-    }
-    let refused = team.remember(team.person(project, None), "one more").await;
-    assert!(matches!(refused, Err(ProjectMemoryError::Conflict(_))), "{refused:?}");
-    let memory = rule("two");
-    let written: Result<(), cynode_store::Error> =
-        team.world.store.write(move |tx| Box::pin(record_by_rule(tx, memory))).await;
-    written.unwrap();
-    let other = team.profile(&team.world.bob, project, json!({})).await;
-    team.remember(team.person(project, Some(other.id)), "has room").await.unwrap();
-}
-
-async fn secrets_are_redacted_before_they_are_remembered() {
-    let team = Team::new().await;
-    let project = team.project(&team.world.bob).await;
-    let key = "sk-proj-Zk93hQ0vLx72PbNcR5tYw8AeUi4SdGf6";
-    let request = AddMemoryEntry {
-        kind: MemoryKind::Fact,
-        title: format!("the key is {key}"),
-        text: format!("use {key}"),
-    };
-
-    let added = team.memory.add(team.person(project, None), request).await.unwrap();
-    let text = Some(format!("no: {key}"));
-    let edit = UpdateMemoryEntry { text, ..UpdateMemoryEntry::default() };
-    let edited = team.memory.update(team.person(project, None), added.id, edit).await.unwrap();
-
-    for view in [added, edited] {
-        assert!(!format!("{view:?}").contains(key), "{view:?}");
-    }
-}
-
-/// The memory as people use it.
-struct MemoryOfPeople<'a>(&'a Team);
-
-/// The memory as agents use it, each with its own token.
-struct MemoryOfAgents<'a>(&'a Team);
-
-async fn search(team: &Team, access: ProfileAccess, query: &str) -> Vec<(String, f64)> {
-    let found = team.memory.search(access, query, Some(50)).await.unwrap().items;
-    found.into_iter().map(|item| (item.entry.id.to_string(), item.score)).collect()
-}
-
-async fn list(team: &Team, access: ProfileAccess) -> BTreeSet<String> {
-    let page = PageQuery { limit: Some(200), cursor: None };
-    let found = team.memory.list(access, None, &page).await.unwrap().items;
-    found.into_iter().map(|entry| entry.id.to_string()).collect()
-}
-
-fn entry_id(id: &str) -> MemoryEntryId {
-    id.parse().unwrap()
-}
-
-impl ProfileData for MemoryOfPeople<'_> {
-    type Profile = (ProjectId, ProfileId);
-
-    async fn create_profile(&self) -> Self::Profile {
-        // Two profiles of one project are as far apart as those of two.
-        let project = match self.0.numbers.load(Ordering::Relaxed) % 3 {
-            0 => self.0.project(&self.0.world.bob).await,
-            _ => self.0.projects.get(&self.0.world.bob, &"project-0".into()).await.unwrap().id,
-        };
-        (project, self.0.profile(&self.0.world.bob, project, json!({})).await.id)
-    }
-
-    async fn add(&self, (project, profile): &Self::Profile, text: &str) -> String {
-        let access = self.0.person(*project, Some(*profile));
-        self.0.remember(access, text).await.unwrap().id.to_string()
-    }
-
-    async fn search(&self, (project, profile): &Self::Profile, query: &str) -> Vec<(String, f64)> {
-        search(self.0, self.0.person(*project, Some(*profile)), query).await
-    }
-
-    async fn list(&self, (project, profile): &Self::Profile) -> BTreeSet<String> {
-        list(self.0, self.0.person(*project, Some(*profile))).await
-    }
-
-    async fn can_read(&self, (project, profile): &Self::Profile, id: &str) -> bool {
-        let access = self.0.person(*project, Some(*profile));
-        self.0.memory.get(access, entry_id(id)).await.is_ok()
-    }
-
-    async fn delete(&self, (project, profile): &Self::Profile, id: &str) -> bool {
-        let access = self.0.person(*project, Some(*profile));
-        self.0.memory.delete(access, entry_id(id)).await.is_ok()
-    }
-}
-
-impl ProfileData for MemoryOfAgents<'_> {
-    type Profile = AgentIdentity;
-
-    async fn create_profile(&self) -> Self::Profile {
-        let (project, profile) = MemoryOfPeople(self.0).create_profile().await;
-        self.0.agent_on(&self.0.task(project, Some(profile)).await).await
-    }
-
-    async fn add(&self, agent: &Self::Profile, text: &str) -> String {
-        self.0.remember(of_agent(agent), text).await.unwrap().id.to_string()
-    }
-
-    async fn search(&self, agent: &Self::Profile, query: &str) -> Vec<(String, f64)> {
-        search(self.0, of_agent(agent), query).await
-    }
-
-    async fn list(&self, agent: &Self::Profile) -> BTreeSet<String> {
-        list(self.0, of_agent(agent)).await
-    }
-
-    async fn can_read(&self, agent: &Self::Profile, id: &str) -> bool {
-        self.0.memory.get(of_agent(agent), entry_id(id)).await.is_ok()
-    }
-
-    async fn delete(&self, agent: &Self::Profile, id: &str) -> bool {
-        self.0.memory.delete(of_agent(agent), entry_id(id)).await.is_ok()
-    }
-}
-
-async fn no_operation_of_a_person_crosses_profiles() {
-    let team = Team::new().await;
-    team.project(&team.world.bob).await;
-    for seed in 0..4 {
-        check_isolation(&MemoryOfPeople(&team), seed).await;
-    }
-}
-
-async fn no_operation_of_an_agent_crosses_profiles() {
-    let team = Team::new().await;
-    team.project(&team.world.bob).await;
-    for seed in 10..14 {
-        check_isolation(&MemoryOfAgents(&team), seed).await;
-    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cynode_domain::ids::{HolderId, JobId};
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::plan::Step;
 use cynode_domain::status::JobStatus;
 use cynode_domain::suspension::{AUTHORED_BY_PERSON, REPLANNING_GRAPH_VERSION};
@@ -162,7 +162,7 @@ impl RejectedStepFixture {
 
 fn printed(stdout: &str, stderr: &str) -> JobResult {
     JobResult {
-        ending: Ending::Exited { code: 0 },
+        ending: JobEnding::Exited { code: 0 },
         stdout: stdout.to_owned(),
         stderr: stderr.to_owned(),
         truncated: Truncated::default(),

@@ -9,7 +9,7 @@ use cynode_analysts::{
 };
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, criterion_location};
 use cynode_domain::ids::{HolderId, JobId};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::plan::{self, Plan, Step};
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::status::JobStatus;
@@ -30,8 +30,8 @@ use cynode_wire::findings::{CreateFinding, FindingView};
 use cynode_wire::handoff::HandoffKind;
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::page::PageQuery;
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::runs::AnswerRun;
-use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
     DispatchStep, GraphVersions, LeaseToken, SaveCheckpoint, StartRun, VerifyStep,
 };
@@ -184,7 +184,7 @@ impl TwoStepFixture {
         let body = DispatchStep { lease, step_index: 0, attempt: 1, step: step.clone() };
         let job = self.workflow.dispatch(body).await.unwrap().job_id;
         let result = json!(JobResult {
-            ending: Ending::Exited { code: 0 },
+            ending: JobEnding::Exited { code: 0 },
             stdout: "1\n2\n".to_owned(),
             stderr: "seq: two are missing\n".to_owned(),
             truncated: Truncated::default(),
@@ -340,7 +340,7 @@ async fn a_person_is_asked_about_the_prose_of_a_step_whose_analysts_died() {
     let (lease, node) = (first.lease, "verify_step_result".to_owned());
     let key = format!("2/{node}/ask/clarify");
     let TwoStepFixture { fixture, workflow, steering, .. } = &first.run;
-    workflow.ask(AskPerson { lease, key, node, question }).await.unwrap();
+    workflow.ask(SuspendForQuestion { lease, key, node, question }).await.unwrap();
     let answer = AnswerRun { reply: Reply::Yes {}, comment: None };
     let task = fixture.task.id.to_string();
     steering

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use cynode_domain::finding::{FindingAuthor, FindingStatus, Severity, criterion_location};
 use cynode_domain::ids::{HolderId, JobId, RunId};
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::plan::Step;
 use cynode_domain::policy::AgentType;
 use cynode_domain::preference::{ScopeKind, ValueType};
@@ -29,8 +29,8 @@ use cynode_wire::findings::{CreateFinding, FindingView};
 use cynode_wire::jobs::{JobResult, Truncated};
 use cynode_wire::page::PageQuery;
 use cynode_wire::preferences::{PreferenceKey, WritePreference};
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::runs::AnswerRun;
-use cynode_wire::steering::AskPerson;
 use cynode_wire::workflow::{
     DispatchStep, Finish, LeaseToken, Outcome, SaveCheckpoint, StartRun, VerifyStep,
 };
@@ -116,7 +116,7 @@ impl VerdictFixture {
 
     async fn end(&self, job: JobId) {
         let result = json!(JobResult {
-            ending: Ending::Exited { code: 0 },
+            ending: JobEnding::Exited { code: 0 },
             stdout: "hello\n".to_owned(),
             stderr: String::new(),
             truncated: Truncated::default(),
@@ -153,7 +153,7 @@ impl VerdictFixture {
             about: vec![],
             accepts: vec![ReplyForm::Yes, ReplyForm::No, ReplyForm::Retry],
         };
-        let body = AskPerson {
+        let body = SuspendForQuestion {
             lease: self.lease,
             key: format!("1/verify_step_result/ask/clarify{suffix}"),
             node: "verify_step_result".to_owned(),

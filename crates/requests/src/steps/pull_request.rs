@@ -8,6 +8,7 @@ use std::time::Duration;
 use cynode_domain::git::BranchName;
 use cynode_domain::request::Delivery;
 use cynode_domain::status::{RequestPhase, TaskStatus};
+use cynode_domain::text::truncate_chars;
 use cynode_domain::verification::VerificationStatus;
 use cynode_execution::tasks::close_with_children;
 use cynode_forge::{
@@ -153,7 +154,7 @@ impl Step<'_> {
             let state = &mut self.snapshot.request.state;
             state.people_review.handled.extend(keys);
             let note = |finding: &cynode_domain::request::PeopleFinding| {
-                let text: String = finding.text.chars().take(200).collect();
+                let text = truncate_chars(&finding.text, 200);
                 format!("after the last round, {}: {text}", finding.author)
             };
             state.notes.extend(findings.iter().map(note));

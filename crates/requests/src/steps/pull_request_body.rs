@@ -1,6 +1,7 @@
 //! The description of a pull request. Texts of others are enclosed in fences, so that they mention no user, close no issue
 //! and hide nothing.
 
+use cynode_domain::text::truncate_chars;
 use cynode_forge::CommentMarker;
 use cynode_planning::structured_context::summarize;
 
@@ -30,7 +31,7 @@ impl Step<'_> {
         });
         let sums = sums.await?;
         let task = &self.snapshot.task.spec;
-        let text: String = task.prompt.chars().take(MAX_REQUEST_CHARS).collect();
+        let text = truncate_chars(&task.prompt, MAX_REQUEST_CHARS);
         let mut cost = format!(
             "{} model calls, ${}.{:06}",
             sums.calls,
@@ -45,7 +46,7 @@ impl Step<'_> {
             "{}\nRequest `{}`, worked on by CyNode.\n\n## Request\n\n{}\n\n## Result\n\n{}\n",
             self.marker("pull-request")?.line(),
             task.name,
-            fenced(&text),
+            fenced(text),
             fenced(&result),
         ))
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_store::{Store, Tx};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -90,7 +90,7 @@ impl AgentSigns {
             let seconds = timeout.as_secs();
             let limit =
                 format!("heartbeat_missed: its agent showed no sign of life for {seconds} s");
-            tx.job_request_stop(job.spec.id, &json!(Ending::LimitReached { limit })).await?;
+            tx.job_request_stop(job.spec.id, &json!(JobEnding::LimitReached { limit })).await?;
             info!(job.id = %job.spec.id, "heartbeat missed");
         }
         Ok(jobs.len())

@@ -1,5 +1,5 @@
 //! The key that signs the audit chains, and the file in which their heads are noted. Both are outside the database:
-//! whoever changes the database alone can neither rebuild a chain nor rewind it unnoticed.
+//! a person or program that can change only the database can neither rebuild a chain nor rewind it unnoticed.
 
 use std::collections::BTreeMap;
 use std::fs;

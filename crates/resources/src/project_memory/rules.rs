@@ -5,6 +5,7 @@ use cynode_domain::ids::{MemoryEntryId, ProfileId, ProjectId, UserId};
 use cynode_domain::project_memory::{
     MAX_ENTRIES, MAX_TEXT_BYTES, MAX_TITLE_CHARS, MemoryAuthorKind, MemoryKind, MemorySource,
 };
+use cynode_domain::text::{truncate_bytes, truncate_chars};
 use cynode_store::{MemoryEntry, Tx};
 use tracing::warn;
 
@@ -51,7 +52,7 @@ pub async fn record_by_rule(tx: &mut Tx, memory: RuleMemory) -> Result<(), cynod
         profile: profile.id,
         kind: memory.kind,
         title: shorten_title(&memory.title.redact_secrets()),
-        text: shorten_text(&memory.text.redact_secrets()).to_owned(),
+        text: truncate_bytes(&memory.text.redact_secrets(), MAX_TEXT_BYTES).to_owned(),
         author: memory.author,
         author_id: memory.user,
         source: memory.source,
@@ -69,11 +70,6 @@ fn shorten_title(title: &str) -> String {
     if line.is_empty() {
         "untitled".to_owned()
     } else {
-        line.chars().take(MAX_TITLE_CHARS).collect()
+        truncate_chars(line, MAX_TITLE_CHARS).to_owned()
     }
-}
-
-fn shorten_text(text: &str) -> &str {
-    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
-    text.get(..end).unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use cynode_domain::ids::{GroupId, SkillId, UserId};
 use cynode_domain::skill::SkillScope;
+use cynode_domain::text::{single_line, truncate_chars};
 use cynode_domain::visible_text::{is_shown, strip_invisible};
 use cynode_store::{Skill, Tx};
 use cynode_wire::skills::{
@@ -238,7 +239,7 @@ fn validate_skill(name: &str, content: &str) -> Result<(), SkillError> {
 fn first_heading(content: &str) -> String {
     let first = content.lines().find_map(|line| line.strip_prefix('#'));
     let name = strip_invisible(first.map(|line| line.trim_start_matches('#')).unwrap_or_default());
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = single_line(&name);
     let name = if name.is_empty() { "Unnamed skill" } else { &name };
-    name.chars().take(MAX_NAME_CHARS).collect()
+    truncate_chars(name, MAX_NAME_CHARS).to_owned()
 }

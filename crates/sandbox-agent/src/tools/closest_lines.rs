@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use cynode_domain::text::truncate_bytes;
+
 /// Lines of context around the closest ones.
 const CONTEXT_LINES: usize = 2;
 /// The most lines that are shown.
@@ -44,14 +46,14 @@ pub(super) fn closest_lines(text: &str, old: &str) -> Option<String> {
 pub(super) fn number_lines(lines: &[&str], first_number: usize) -> String {
     let mut text = String::new();
     for (number, line) in (first_number..).zip(lines) {
-        let _ = writeln!(text, "{number}| {}", &line[..line.floor_char_boundary(MAX_LINE_BYTES)]);
+        let _ = writeln!(text, "{number}| {}", truncate_bytes(line, MAX_LINE_BYTES));
     }
     text
 }
 
 fn character_pairs(line: &str) -> HashSet<[char; 2]> {
-    let line = &line[..line.floor_char_boundary(MAX_LINE_BYTES)];
-    let characters: Vec<char> = line.chars().filter(|c| !c.is_whitespace()).collect();
+    let characters: Vec<char> =
+        truncate_bytes(line, MAX_LINE_BYTES).chars().filter(|c| !c.is_whitespace()).collect();
     characters.windows(2).map(|pair| [pair[0], pair[1]]).collect()
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use serde::{Deserialize, Serialize};
 
 use super::{Controller, write_control};
@@ -38,7 +38,7 @@ impl JobCgroup {
         if self.enforces(Controller::Memory) {
             let bytes = u64::from(limits.memory_mib) << 20;
             write_control(&self.path, "memory.max", &bytes.to_string())?;
-            // A part of a job's processes is of no use.
+            // The kernel kills all processes of the job together: a job without one of them cannot go on.
             write_control(&self.path, "memory.oom.group", "1")?;
             // Absent on a kernel without swap.
             if self.path.join("memory.swap.max").exists() {
@@ -46,7 +46,7 @@ impl JobCgroup {
             }
         }
         if self.enforces(Controller::Pids) {
-            // PID 1 of the sandbox is not the job's.
+            // PID 1 of the sandbox is counted too, but it is not a process of the job.
             let tasks = u64::from(limits.processes) + 1;
             write_control(&self.path, "pids.max", &tasks.to_string())?;
         }
@@ -73,39 +73,44 @@ impl JobCgroup {
     }
 
     /// The limit that the job tried to exceed with a new process, if it did.
-    pub(crate) fn find_denied_process(&self, limits: &Limits) -> Option<String> {
+    pub(crate) fn find_exceeded_process_limit(&self, limits: &Limits) -> Option<String> {
         let has_reached =
             self.enforces(Controller::Pids) && self.read_event("pids.events", "max") > 0;
         has_reached.then(|| process_limit_text(limits.processes))
     }
 
-    /// The ending that the kernel's counters tell, which replaces `seen`: the ending that PID 1 reported, if it did. An ending
-    /// that a supervisor or a sample decided is kept.
-    pub(crate) fn find_ending(&self, seen: Option<&Ending>, limits: &Limits) -> Option<Ending> {
+    /// The ending that follows from the kernel's counters; `None` to keep `seen`. `seen` is the ending that PID 1 reported, if
+    /// it reported one, or that the supervisor decided. An ending of the supervisor is always kept.
+    pub(crate) fn find_ending(
+        &self,
+        seen: Option<&JobEnding>,
+        limits: &Limits,
+    ) -> Option<JobEnding> {
         match seen {
-            None | Some(Ending::NotStarted { .. } | Ending::Exited { code: 1.. }) => {
+            None | Some(JobEnding::NotStarted { .. } | JobEnding::Exited { code: 1.. }) => {
                 self.find_memory_ending(limits).or_else(|| {
-                    self.find_denied_process(limits).map(|limit| Ending::LimitReached { limit })
+                    self.find_exceeded_process_limit(limits)
+                        .map(|limit| JobEnding::LimitReached { limit })
                 })
             }
-            Some(Ending::Exited { .. }) => {
-                self.find_denied_process(limits).map(|limit| Ending::LimitReached { limit })
-            }
+            Some(JobEnding::Exited { .. }) => self
+                .find_exceeded_process_limit(limits)
+                .map(|limit| JobEnding::LimitReached { limit }),
             Some(_) => None,
         }
     }
 
-    /// How the kernel ended the job for want of memory, if it did.
-    fn find_memory_ending(&self, limits: &Limits) -> Option<Ending> {
+    /// The ending of a job whose processes the kernel killed because memory ran out; `None` if it killed none.
+    fn find_memory_ending(&self, limits: &Limits) -> Option<JobEnding> {
         if !self.enforces(Controller::Memory) || self.read_event("memory.events", "oom_kill") == 0 {
             return None;
         }
         // The kernel counts an allocation that failed in the cgroup whose limit it exceeded: this one, or a parent.
         Some(if self.read_event("memory.events", "oom") > 0 {
-            Ending::LimitReached { limit: memory_limit_text(limits.memory_mib) }
+            JobEnding::LimitReached { limit: memory_limit_text(limits.memory_mib) }
         } else {
-            let reason = "the kernel ended it because the node had no memory left".to_owned();
-            Ending::Interrupted { reason }
+            let reason = "the kernel ended it because the worker node ran out of memory".to_owned();
+            JobEnding::Interrupted { reason }
         })
     }
 
@@ -194,8 +199,8 @@ mod tests {
         };
 
         let limit = "it used more than 64 MiB of memory".to_owned();
-        assert_eq!(ending(&events(1, 3)), Some(Ending::LimitReached { limit }));
-        assert!(matches!(ending(&events(0, 3)), Some(Ending::Interrupted { .. })));
+        assert_eq!(ending(&events(1, 3)), Some(JobEnding::LimitReached { limit }));
+        assert!(matches!(ending(&events(0, 3)), Some(JobEnding::Interrupted { .. })));
         assert_eq!(ending(&events(2, 0)), None);
         assert_eq!(ending(""), None);
     }
@@ -205,7 +210,7 @@ mod tests {
         let denied = [("pids.events", "max 3\n")];
         let find = |controllers, files| {
             let (_dir, cgroup) = staged(controllers, files);
-            cgroup.find_denied_process(&LIMITS)
+            cgroup.find_exceeded_process_limit(&LIMITS)
         };
 
         let limit = "it had more than 16 processes".to_owned();

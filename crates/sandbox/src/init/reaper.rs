@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -52,7 +52,7 @@ impl Reaper {
     }
 
     /// Runs until `command` ends, a limit is reached, or the supervisor is gone.
-    pub(super) fn run(mut self, command: Pid, supervisor: BorrowedFd<'_>) -> Ending {
+    pub(super) fn run(mut self, command: Pid, supervisor: BorrowedFd<'_>) -> JobEnding {
         loop {
             let is_alone = self.wait_for_events(supervisor);
             while let Ok(Some(signal)) = self.signals.read_signal() {
@@ -61,13 +61,13 @@ impl Reaper {
                 }
             }
             if let Some(code) = reap_children(command) {
-                return Ending::Exited { code };
+                return JobEnding::Exited { code };
             }
             if is_alone {
-                return Ending::Interrupted { reason: "the job's supervisor died".to_owned() };
+                return JobEnding::Interrupted { reason: "the job's supervisor died".to_owned() };
             }
             if let Some(limit) = self.check_limits() {
-                return Ending::LimitReached { limit };
+                return JobEnding::LimitReached { limit };
             }
         }
     }

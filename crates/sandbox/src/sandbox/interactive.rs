@@ -75,22 +75,9 @@ impl Sandbox {
         }
         let declared = serde_json::to_string(&program.env);
         let declared = declared.map_err(io::Error::from).map_err(JobDirError::io_error(&talks))?;
-        let assignment = Assignment {
-            job_id: JobId::generate(),
-            task_id: program.owner,
-            run_id: RunId::generate(),
-            action: Action::Command { line: String::new() },
-            limits: program.limits,
-            attachments: vec![],
-            trace: None,
-            incarnation: None,
-            repository: None,
-            push: None,
-            agent: None,
-            image: None,
-            cache: None,
-            needs_workspace: false,
-        };
+        let action = Action::Command { line: String::new() };
+        let job = Assignment::new(JobId::generate(), program.owner, RunId::generate(), action);
+        let assignment = Assignment { limits: program.limits, ..job };
         let interactive =
             Some(InteractiveCommand { argv: program.argv, has_proxy: program.has_proxy });
         let spec = JobSpec { interactive, ..self.job_spec(assignment, workspace) };

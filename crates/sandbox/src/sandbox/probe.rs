@@ -89,22 +89,10 @@ fn run_probe_job(
     home: &Path,
     workspace: std::path::PathBuf,
 ) -> Result<SandboxJobOutcome, JobDirError> {
-    let assignment = Assignment {
-        job_id: JobId::generate(),
-        task_id: TaskId::generate(),
-        run_id: RunId::generate(),
-        action: Action::Command { line: "true".to_owned() },
-        limits: Limits { timeout_s: 10, ..Limits::default() },
-        attachments: vec![],
-        trace: None,
-        incarnation: None,
-        repository: None,
-        push: None,
-        agent: None,
-        image: None,
-        cache: None,
-        needs_workspace: false,
-    };
+    let action = Action::Command { line: "true".to_owned() };
+    let job = Assignment::new(JobId::generate(), TaskId::generate(), RunId::generate(), action);
+    let limits = Limits { timeout_s: 10, ..Limits::default() };
+    let assignment = Assignment { limits, ..job };
     let dir = JobDir::create(home, &sandbox.job_spec(assignment, workspace))?;
     let watch: JobWatch = sandbox.start(&dir);
     Ok(watch.wait())

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{Mode, umask};
 
@@ -33,7 +33,7 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     // Fails for a group leader, which is already separate from its parent's group.
     let _ = nix::unistd::setsid();
     umask(Mode::from_bits_truncate(0o077));
-    let ending = run_program(&dir).unwrap_or_else(|reason| Ending::NotStarted { reason });
+    let ending = run_program(&dir).unwrap_or_else(|reason| JobEnding::NotStarted { reason });
     dir.remove_cgroup();
     match dir.set_outcome(&sandbox::node_outcome(ending)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,14 +41,17 @@ pub(crate) fn main(path: &Path) -> ExitCode {
     }
 }
 
-fn run_program(dir: &JobDir) -> Result<Ending, String> {
+fn run_program(dir: &JobDir) -> Result<JobEnding, String> {
     let request = dir.request().map_err(|error| format!("the request cannot be read: {error}"))?;
     match &request.backend {
         BackendOptions::Namespaces(_) => supervise::<NamespaceSandbox>(dir, &request),
     }
 }
 
-fn supervise<B: SandboxBackend>(dir: &JobDir, request: &SandboxRequest) -> Result<Ending, String> {
+fn supervise<B: SandboxBackend>(
+    dir: &JobDir,
+    request: &SandboxRequest,
+) -> Result<JobEnding, String> {
     let sandbox = B::start(dir, request, OutputStreams::Inherited)?;
     let disk = DiskWatch::for_request(request);
     Ok(ProgramSupervisor { sandbox, disk, ending: None, kill_at: None }.supervise())
@@ -57,14 +60,14 @@ fn supervise<B: SandboxBackend>(dir: &JobDir, request: &SandboxRequest) -> Resul
 struct ProgramSupervisor<B> {
     sandbox: B,
     disk: DiskWatch,
-    ending: Option<Ending>,
+    ending: Option<JobEnding>,
     /// When to send SIGKILL after SIGTERM.
     kill_at: Option<Instant>,
 }
 
 impl<B: SandboxBackend> ProgramSupervisor<B> {
     /// Runs until no process of the sandbox is left.
-    fn supervise(mut self) -> Ending {
+    fn supervise(mut self) -> JobEnding {
         loop {
             let (is_alone, has_event) = self.wait_for_events();
             if has_event && !self.read_events() {
@@ -79,7 +82,7 @@ impl<B: SandboxBackend> ProgramSupervisor<B> {
             if self.ending.is_none()
                 && let Some(limit) = self.find_reached_limit()
             {
-                self.ending = Some(Ending::LimitReached { limit });
+                self.ending = Some(JobEnding::LimitReached { limit });
                 self.sandbox.kill();
             }
         }
@@ -109,7 +112,7 @@ impl<B: SandboxBackend> ProgramSupervisor<B> {
 
     fn terminate(&mut self) {
         let reason = "its client disconnected".to_owned();
-        self.ending.get_or_insert(Ending::Interrupted { reason });
+        self.ending.get_or_insert(JobEnding::Interrupted { reason });
         self.kill_at = Some(Instant::now() + TERM_GRACE);
         self.sandbox.terminate();
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::jobs::{Stream, Truncated};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signalfd::SignalFd;
@@ -35,7 +35,7 @@ pub(super) struct JobSupervisor<B> {
     /// When to send SIGKILL after SIGTERM.
     kill_at: Option<Instant>,
     /// The first reason to end; later ones are consequences of it.
-    ending: Option<Ending>,
+    ending: Option<JobEnding>,
     features: Vec<String>,
     is_sandbox_alive: bool,
     /// The listener of the sandbox, for processes of the node.
@@ -99,7 +99,7 @@ impl<B: SandboxBackend> JobSupervisor<B> {
         }
         if ready[3] && matches!(self.signals.read_signal(), Ok(Some(_))) {
             let reason = "the job's supervisor was terminated".to_owned();
-            self.terminate(Ending::Interrupted { reason }, TERM_GRACE);
+            self.terminate(JobEnding::Interrupted { reason }, TERM_GRACE);
         }
         if ready[4]
             && let Some(handover) = &self.handover
@@ -114,7 +114,7 @@ impl<B: SandboxBackend> JobSupervisor<B> {
             Ok(handover) => self.handover = Some(handover),
             Err(error) => {
                 let reason = format!("the way out of the sandbox cannot be set up: {error}");
-                self.terminate(Ending::NotStarted { reason }, TERM_GRACE);
+                self.terminate(JobEnding::NotStarted { reason }, TERM_GRACE);
             }
         }
     }
@@ -134,19 +134,19 @@ impl<B: SandboxBackend> JobSupervisor<B> {
         } else if let Some(limit) = self.sandbox.find_reached_limit() {
             self.kill_for_limit(limit);
         } else if now >= self.deadline {
-            self.terminate(Ending::TimedOut, TERM_GRACE);
+            self.terminate(JobEnding::TimedOut, TERM_GRACE);
         } else if let Some(request) = self.dir.stop_request() {
             match request {
-                StopRequest::Cancel => self.terminate(Ending::Canceled, TERM_GRACE),
+                StopRequest::Cancel => self.terminate(JobEnding::Canceled, TERM_GRACE),
                 StopRequest::NodeShutdown => {
-                    let reason = "the node was stopped".to_owned();
-                    self.terminate(Ending::Interrupted { reason }, SHUTDOWN_TERM_GRACE);
+                    let reason = "the worker node was stopped".to_owned();
+                    self.terminate(JobEnding::Interrupted { reason }, SHUTDOWN_TERM_GRACE);
                 }
             }
         }
     }
 
-    fn terminate(&mut self, ending: Ending, grace: Duration) {
+    fn terminate(&mut self, ending: JobEnding, grace: Duration) {
         if self.ending.is_none() {
             self.ending = Some(ending);
             self.kill_at = Some(Instant::now() + grace);
@@ -155,7 +155,7 @@ impl<B: SandboxBackend> JobSupervisor<B> {
     }
 
     fn kill_for_limit(&mut self, limit: String) {
-        self.ending = Some(Ending::LimitReached { limit });
+        self.ending = Some(JobEnding::LimitReached { limit });
         self.kill_at = Some(Instant::now());
         self.sandbox.kill();
     }
@@ -175,10 +175,10 @@ impl<B: SandboxBackend> JobSupervisor<B> {
 }
 
 /// Reports the disk limit as the reason when a command exits because of it.
-fn prefer_full_disk(disk: &DiskWatch, ending: Ending) -> Ending {
-    let Ending::Exited { .. } = ending else { return ending };
+fn prefer_full_disk(disk: &DiskWatch, ending: JobEnding) -> JobEnding {
+    let JobEnding::Exited { .. } = ending else { return ending };
     match disk.find_excess() {
-        Some(limit) => Ending::LimitReached { limit },
+        Some(limit) => JobEnding::LimitReached { limit },
         None => ending,
     }
 }

@@ -51,6 +51,9 @@ macro_rules! conformance_tests {
     };
 }
 
+mod access_tests;
+mod run_tests;
+
 conformance_tests! {
     traces {
         events_read_back_in_order_and_to_their_user_only,
@@ -59,33 +62,6 @@ conformance_tests! {
         a_trace_belongs_to_the_profiles_of_its_tasks_and_work_to_its_newest_trace,
         the_counts_of_a_trace_do_not_depend_on_the_limit,
         traces_are_listed_by_their_newest_run,
-    }
-    users {
-        a_user_is_found_by_id_and_by_handle,
-        a_taken_handle_is_a_duplicate,
-        a_new_password_replaces_the_old_one,
-        sign_in_records_are_listed_newest_first,
-        users_are_listed_by_handle_and_updated,
-    }
-    groups {
-        a_group_reads_back_and_its_name_is_taken_once,
-        groups_of_a_user_are_listed_ascending_whenever_they_were_joined,
-        groups_are_paged_by_name_for_one_member_or_for_all,
-        a_groups_skill_is_read_by_its_members_and_outlives_the_group,
-        a_shared_project_is_listed_for_a_member_but_not_among_own_ones,
-        a_place_of_a_turn_knows_of_preferences_of_the_users_groups,
-    }
-    sessions {
-        a_session_is_found_by_either_of_its_tokens,
-        what_is_presented_is_found_together_with_its_user,
-        a_rotated_session_answers_to_its_new_tokens_only,
-        a_refresh_token_is_spent_only_once,
-        an_ended_session_stays_ended,
-        api_tokens_are_paged_newest_first,
-        an_api_token_is_revoked_by_its_owner_only_and_for_good,
-        a_token_hash_is_stored_only_once,
-        all_sessions_and_tokens_of_a_user_end_and_no_others,
-        the_last_use_of_a_token_is_recorded_once_in_a_while,
     }
     schedules {
         a_schedule_reads_back_as_it_was_made_and_as_it_was_changed,
@@ -141,109 +117,6 @@ conformance_tests! {
         only_names_we_would_number_ourselves_count,
         another_users_names_do_not_count,
     }
-    workflow {
-        the_newest_run_of_a_task_is_its_run,
-        a_run_that_ended_is_never_moved_or_claimed_again,
-        the_oldest_free_run_is_next,
-        a_run_waits_until_every_dependency_is_completed,
-        a_leased_run_is_skipped_until_its_lease_is_over,
-        concurrent_claimers_get_every_run_exactly_once,
-        the_first_answer_of_an_effect_stays,
-        only_effects_after_the_checkpoint_are_listed,
-        any_text_survives_in_json,
-    }
-    moves {
-        a_move_advances_the_checkpoint_adds_history_and_tells_of_it,
-        a_move_out_of_order_is_not_made,
-        a_stale_an_expired_and_a_fenced_holder_move_nothing,
-        the_last_move_ends_task_run_and_lease_together,
-        a_closed_task_is_not_ended_again,
-        moves_of_many_runs_at_once_are_each_made_once,
-        the_state_at_every_row_is_what_it_was_then,
-        a_move_extends_a_lease_of_which_a_third_is_over,
-        an_effect_is_journalled_by_the_holder_only_and_once,
-        effects_of_a_name_are_counted_without_those_of_one_thing,
-    }
-    claims {
-        one_claim_takes_several_runs_oldest_first,
-        a_run_taken_up_again_is_known_as_such,
-        a_run_is_given_only_to_runners_that_know_its_graph,
-        a_run_that_needs_a_newer_graph_is_kept_from_older_runners,
-        a_run_that_has_not_begun_may_need_a_newer_graph,
-        a_run_that_was_put_down_says_why_and_is_left_alone_for_a_while,
-        a_run_that_waits_is_left_alone_for_as_long_as_it_is_said_and_woken_at_once,
-        a_run_made_with_open_dependencies_waits_until_it_is_let_go,
-    }
-    leases {
-        a_live_lease_is_granted_to_nobody_else,
-        what_a_node_waits_for_is_known_while_its_lease_lives,
-        a_free_or_expired_lease_is_granted_in_a_higher_epoch,
-        a_lease_in_force_passes_its_check,
-        a_stranger_can_neither_check_nor_renew_nor_release,
-        a_fenced_holder_is_refused,
-        an_expired_lease_is_refused_until_it_is_granted_again,
-        a_renewed_lease_outlives_its_first_term,
-        leases_of_a_runner_that_has_ended_are_free_and_those_of_others_are_not,
-        of_many_concurrent_claims_one_is_granted,
-    }
-    jobs {
-        a_job_reads_back_as_it_was_asked,
-        a_step_attempt_has_one_job,
-        jobs_are_listed_by_step_and_by_whether_they_are_open,
-        unassigned_jobs_are_listed_oldest_first_up_to_the_limit,
-        only_a_queued_job_is_assigned_or_started,
-        jobs_of_a_silent_node_are_taken_back_unless_they_run,
-        queued_jobs_of_a_drained_node_are_taken_back,
-        a_job_is_renewed_by_the_process_that_holds_it_only,
-        a_successor_takes_over_the_jobs_of_its_predecessor_only,
-        a_running_job_expires_when_nobody_renews_it,
-        renewing_all_saves_running_jobs_and_never_shortens_a_lease,
-        a_closed_job_never_changes_again,
-        what_came_of_an_expired_job_is_added_once_by_its_holder,
-        a_cancel_request_reaches_open_jobs_only,
-    }
-    placement {
-        a_job_is_left_alone_while_somebody_is_asked_where_it_belongs,
-        a_job_that_was_given_a_node_waits_for_no_placement,
-        open_jobs_of_a_task_gather_where_one_of_them_is,
-        jobs_for_a_node_that_takes_none_are_in_nobodys_way,
-        of_jobs_of_a_task_that_are_pinned_nowhere_the_oldest_goes_first,
-        jobs_whose_node_is_not_there_are_found_after_a_while,
-        a_task_of_which_nothing_has_begun_is_pinned_nowhere,
-        a_job_that_never_began_leaves_its_task_nowhere,
-    }
-    sandboxes {
-        a_handle_on_a_workspace_reads_back_with_the_node_of_its_job,
-        a_handle_that_was_given_up_is_not_counted_and_stays_so,
-        a_key_finds_the_job_that_one_handle_made_with_it,
-        commands_of_a_run_are_counted_apart_from_its_steps,
-        what_ended_commands_left_is_forgotten_up_to_a_number,
-        what_ended_commands_left_is_kept_up_to_so_many_bytes_and_the_last_ones_always,
-    }
-    logs {
-        output_is_kept_in_order_and_byte_for_byte,
-        a_repeated_piece_of_output_changes_nothing,
-        a_gap_in_the_output_is_refused,
-        streams_and_jobs_are_kept_apart,
-    }
-    nodes {
-        a_node_that_registers_again_keeps_its_id,
-        a_node_is_found_by_slug_and_by_token,
-        nodes_are_listed_by_slug_in_byte_order,
-        a_poll_activates_a_node_unless_it_is_drained,
-        one_process_at_a_time_works_under_a_nodes_name,
-        a_silent_node_is_retired,
-        a_node_counts_its_open_jobs,
-        a_removed_node_leaves_its_name_and_its_row,
-        a_join_token_is_used_revoked_and_deleted,
-    }
-    capability_leases {
-        a_lease_is_listed_revoked_once_and_deleted_after_its_end,
-        a_retired_lease_key_is_listed_for_a_while,
-        a_chain_belongs_to_the_key_that_began_it,
-        records_of_a_node_are_stored_once_whatever_is_repeated,
-        records_that_do_not_continue_a_nodes_chain_are_refused,
-    }
     artifacts {
         the_newest_artifact_at_a_path_stays,
         artifacts_are_listed_by_kind_and_path_in_byte_order,
@@ -265,39 +138,12 @@ conformance_tests! {
         a_reader_advances_over_events_of_others_and_misses_none_of_its_own,
         events_of_a_failed_operation_are_never_seen,
     }
-    agent_tokens {
-        an_agent_token_is_found_by_its_hash_with_all_it_is_bound_to,
-        a_revoked_agent_token_keeps_the_time_it_was_revoked,
-        the_end_of_a_job_revokes_its_agent_tokens_only,
-        agent_tokens_are_paged_newest_first_for_one_user_or_for_all,
-        agent_tokens_that_ended_long_ago_are_forgotten,
-    }
     servers {
         a_server_reads_back_with_its_secrets_and_hides_them_in_debug_output,
         a_server_slug_is_taken_for_its_owner_or_for_the_system,
         a_renamed_server_takes_its_own_tools_and_rules_along,
         a_tool_reads_back_as_it_was_written_and_updated,
         tools_go_with_their_server,
-    }
-    rules {
-        a_rule_of_every_kind_of_subject_reads_back_as_written,
-        a_removed_rule_is_gone,
-    }
-    settings {
-        a_setting_is_replaced_by_its_next_version_only,
-        settings_are_listed_by_prefix_and_page,
-        every_touch_raises_the_policy_revision,
-    }
-    preferences {
-        a_scope_has_one_preference_for_a_key,
-        a_preference_is_replaced_and_removed_by_version,
-        preferences_are_listed_by_prefix_and_page_within_their_scope,
-        preferences_of_several_scopes_come_scope_by_scope,
-    }
-    changes {
-        changes_of_a_preference_outlive_it,
-        changes_of_a_setting_are_its_own_and_newest_first,
-        changes_of_access_are_found_by_thing_and_by_who_made_them,
     }
     memory {
         the_newest_note_under_a_key_stays,
@@ -340,18 +186,6 @@ conformance_tests! {
     decisions {
         a_decision_reads_back_as_it_was_written_and_with_its_task_only,
         decisions_are_paged_newest_first_by_user_and_by_task,
-    }
-    steering {
-        nobody_is_granted_a_paused_run,
-        a_run_waits_for_one_thing_after_the_other,
-        a_question_is_overdue_when_its_time_is_over_and_its_run_is_open,
-        a_branch_begins_with_the_row_it_goes_on_from,
-        only_a_failed_or_canceled_task_is_opened_again,
-        acts_are_kept_in_their_order_between_transitions,
-        runs_are_listed_by_what_they_wait_for,
-    }
-    runs {
-        runs_of_a_task_are_paged_newest_first_with_their_times,
     }
     audit {
         a_call_is_read_back_with_what_came_of_it,

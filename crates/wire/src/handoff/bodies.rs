@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
 use cynode_domain::ids::{FindingId, JobId, MessageId, ScheduleId, TaskId};
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::plan::Step;
 use cynode_domain::question::Question;
 use cynode_domain::report::AgentReport;
@@ -155,7 +155,7 @@ pub struct EarlierStep {
     /// Command.
     pub command: String,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: JobEnding,
     /// The end of its standard output.
     pub stdout: String,
     /// The end of its standard error.

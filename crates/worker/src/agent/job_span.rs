@@ -1,6 +1,6 @@
 //! The span of an agent's job, for a collector.
 
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::trace::TraceActor;
 use cynode_runtime::telemetry::gen_ai::{AgentAttributes, OperationSpan};
 use cynode_wire::nodes::Assignment;
@@ -23,15 +23,15 @@ pub(super) fn open_job_span(assignment: &Assignment) -> OperationSpan {
 }
 
 /// The class of a failed ending.
-pub(super) fn failure_class(ending: &Ending) -> Option<&'static str> {
+pub(super) fn failure_class(ending: &JobEnding) -> Option<&'static str> {
     match ending {
-        Ending::Exited { code: 0 } => None,
-        Ending::Exited { .. } => Some("exited"),
-        Ending::TimedOut => Some("timed_out"),
-        Ending::LimitReached { .. } => Some("limit_reached"),
-        Ending::Canceled => Some("canceled"),
-        Ending::Interrupted { .. } => Some("interrupted"),
-        Ending::NotStarted { .. } => Some("not_started"),
+        JobEnding::Exited { code: 0 } => None,
+        JobEnding::Exited { .. } => Some("exited"),
+        JobEnding::TimedOut => Some("timed_out"),
+        JobEnding::LimitReached { .. } => Some("limit_reached"),
+        JobEnding::Canceled => Some("canceled"),
+        JobEnding::Interrupted { .. } => Some("interrupted"),
+        JobEnding::NotStarted { .. } => Some("not_started"),
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
         let command = assignment(&json!({ "kind": "command", "line": "true" }));
 
         for assignment in [&agent, &command] {
-            open_job_span(assignment).finish(failure_class(&Ending::TimedOut));
+            open_job_span(assignment).finish(failure_class(&JobEnding::TimedOut));
         }
 
         let [span] = &capture.spans("agent")[..] else { panic!("not one span") };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cynode_domain::git::PushOrder;
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField, TraceStop};
 use cynode_runtime::telemetry::gen_ai::OperationSpan;
 use cynode_runtime::trace_recorder::log_event;
@@ -121,7 +121,7 @@ async fn report_rejected(context: &DaemonContext, job: JobId, error: JobDirError
     tracing::error!(job.id = %job, reason, "job rejected");
     let error = TraceEntry::new(TraceEventKind::Error).with(TraceField::ErrorKind, "job_rejected");
     log_event(None, TraceActor::Worker, &error);
-    let ending = Ending::NotStarted { reason: format!("the node cannot accept it: {reason}") };
+    let ending = JobEnding::NotStarted { reason: format!("the node cannot accept it: {reason}") };
     let truncated = Truncated::default();
     let result = JobResult { ending, stdout: String::new(), stderr: String::new(), truncated };
     send_result(context, job, &result).await;
@@ -181,7 +181,7 @@ async fn push_instead(
         () = context.jobs.wait_stop_requested(assignment.job_id, |_| true) => {
             ending_before_start(dir, Ok(()))
         }
-        () = tokio::time::sleep(limit) => Some(Ending::TimedOut),
+        () = tokio::time::sleep(limit) => Some(JobEnding::TimedOut),
     };
     if let Some(ending) = ending {
         // If this fails, the job counts as interrupted, which is also correct.
@@ -207,13 +207,13 @@ fn time_limit(assignment: &Assignment) -> Duration {
 }
 
 /// Returns the ending of a job that must not start, or `None` if it may start.
-fn ending_before_start(dir: &JobDir, ready: Result<(), String>) -> Option<Ending> {
+fn ending_before_start(dir: &JobDir, ready: Result<(), String>) -> Option<JobEnding> {
     match (dir.stop_request(), ready) {
-        (Some(StopRequest::Cancel), _) => Some(Ending::Canceled),
+        (Some(StopRequest::Cancel), _) => Some(JobEnding::Canceled),
         (Some(StopRequest::NodeShutdown), _) => {
-            Some(Ending::Interrupted { reason: "the node was stopped".to_owned() })
+            Some(JobEnding::Interrupted { reason: "the worker node was stopped".to_owned() })
         }
-        (None, Err(reason)) => Some(Ending::NotStarted { reason }),
+        (None, Err(reason)) => Some(JobEnding::NotStarted { reason }),
         (None, Ok(())) => None,
     }
 }
@@ -260,24 +260,24 @@ async fn follow_and_deliver(
 }
 
 /// The end of a job for the log. Texts of the ending are not in it: they may be those of people.
-fn job_stopped(ending: &Ending) -> TraceEntry {
+fn job_stopped(ending: &JobEnding) -> TraceEntry {
     let (stop, outcome) = match ending {
-        Ending::Exited { code: 0 } => (TraceStop::GoalMet, "exited"),
-        Ending::Exited { .. } => (TraceStop::StepFailed, "exited"),
-        Ending::TimedOut => (TraceStop::Time, "timed_out"),
-        Ending::LimitReached { .. } => (TraceStop::Budget, "limit_reached"),
-        Ending::Canceled => (TraceStop::Canceled, "canceled"),
-        Ending::Interrupted { .. } => (TraceStop::Failed, "interrupted"),
-        Ending::NotStarted { .. } => (TraceStop::Failed, "not_started"),
+        JobEnding::Exited { code: 0 } => (TraceStop::GoalMet, "exited"),
+        JobEnding::Exited { .. } => (TraceStop::StepFailed, "exited"),
+        JobEnding::TimedOut => (TraceStop::Time, "timed_out"),
+        JobEnding::LimitReached { .. } => (TraceStop::Budget, "limit_reached"),
+        JobEnding::Canceled => (TraceStop::Canceled, "canceled"),
+        JobEnding::Interrupted { .. } => (TraceStop::Failed, "interrupted"),
+        JobEnding::NotStarted { .. } => (TraceStop::Failed, "not_started"),
     };
     let entry = TraceEntry::execution_stopped(stop).with(TraceField::Outcome, outcome);
     match ending {
-        Ending::Exited { code } => entry.with(TraceField::ExitCode, *code),
-        Ending::TimedOut
-        | Ending::LimitReached { .. }
-        | Ending::Canceled
-        | Ending::Interrupted { .. }
-        | Ending::NotStarted { .. } => entry,
+        JobEnding::Exited { code } => entry.with(TraceField::ExitCode, *code),
+        JobEnding::TimedOut
+        | JobEnding::LimitReached { .. }
+        | JobEnding::Canceled
+        | JobEnding::Interrupted { .. }
+        | JobEnding::NotStarted { .. } => entry,
     }
 }
 
@@ -294,24 +294,24 @@ async fn deliver_result(
     logs.upload_remaining(context, limit).await;
     let mut result = result::build_job_result(dir, outcome);
     // A job that ended on request still uploads its artifacts.
-    let is_over = matches!(result.ending, Ending::Canceled | Ending::Interrupted { .. });
+    let is_over = matches!(result.ending, JobEnding::Canceled | JobEnding::Interrupted { .. });
     let cancels = |request| !is_over && request == StopRequest::Cancel;
     let deliver = async {
         let uploaded = upload_files(context, job, dir, limit).await;
         let ending = ending_after_upload(result.ending.clone(), uploaded);
         match canary {
             // A run that was canceled showed nothing.
-            Some(run) if ending != Ending::Canceled => {
+            Some(run) if ending != JobEnding::Canceled => {
                 let ending = CanaryEnding { sandbox: result.ending.clone(), job: ending };
                 let reported = report_canary(context, job, dir, run, &ending, limit).await;
-                reported.unwrap_or_else(|reason| Ending::Interrupted { reason })
+                reported.unwrap_or_else(|reason| JobEnding::Interrupted { reason })
             }
             Some(_) | None => ending,
         }
     };
     tokio::select! {
         ending = deliver => result.ending = ending,
-        () = context.jobs.wait_stop_requested(job, cancels) => result.ending = Ending::Canceled,
+        () = context.jobs.wait_stop_requested(job, cancels) => result.ending = JobEnding::Canceled,
     }
     send_trace(context, job, dir).await;
     send_result(context, job, &result).await;
@@ -338,14 +338,14 @@ async fn upload_files(
 
 /// Returns the ending of a job after the upload of its artifacts. A job that exited without storing all of them has not
 /// succeeded.
-fn ending_after_upload(ending: Ending, uploaded: Result<UploadOutcome, String>) -> Ending {
+fn ending_after_upload(ending: JobEnding, uploaded: Result<UploadOutcome, String>) -> JobEnding {
     let but = |reason: String| format!("it {}, but {reason}", ending.describe());
     match (uploaded, &ending) {
-        (Ok(UploadOutcome::StorageLimit(reason)), Ending::Exited { .. }) => {
-            Ending::LimitReached { limit: but(reason) }
+        (Ok(UploadOutcome::StorageLimit(reason)), JobEnding::Exited { .. }) => {
+            JobEnding::LimitReached { limit: but(reason) }
         }
         (Ok(_), _) => ending,
-        (Err(reason), _) => Ending::Interrupted { reason: but(reason) },
+        (Err(reason), _) => JobEnding::Interrupted { reason: but(reason) },
     }
 }
 
@@ -405,10 +405,10 @@ mod tests {
     fn a_job_without_room_for_its_artifacts_ends_with_the_reason_unless_it_was_ended_anyway() {
         let full = || Ok(UploadOutcome::StorageLimit("a.bin was not stored: full".to_owned()));
         let limit = "it exited with code 0, but a.bin was not stored: full".to_owned();
-        let exited = Ending::Exited { code: 0 };
+        let exited = JobEnding::Exited { code: 0 };
 
-        assert_eq!(ending_after_upload(exited.clone(), full()), Ending::LimitReached { limit });
-        assert_eq!(ending_after_upload(Ending::TimedOut, full()), Ending::TimedOut);
+        assert_eq!(ending_after_upload(exited.clone(), full()), JobEnding::LimitReached { limit });
+        assert_eq!(ending_after_upload(JobEnding::TimedOut, full()), JobEnding::TimedOut);
         assert_eq!(ending_after_upload(exited.clone(), Ok(UploadOutcome::Stored)), exited);
     }
 }

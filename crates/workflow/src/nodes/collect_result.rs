@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use cynode_domain::ids::JobId;
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_domain::status::JobStatus;
+use cynode_domain::text::last_bytes;
 use cynode_runtime::clock::{Clock as _, SystemClock};
 use cynode_wire::jobs::JobView;
 use cynode_wire::workflow::PollJob;
@@ -105,17 +106,19 @@ fn summarize_job(job: JobView) -> Result<JobResultSummary, WorkflowNodeError> {
         job_id: job.id,
         status: job.status,
         ending,
-        stdout_tail: tail(stdout),
-        stderr_tail: tail(stderr),
+        stdout_tail: tail(&stdout),
+        stderr_tail: tail(&stderr),
     })
 }
 
-fn ending_without_result(status: JobStatus) -> Result<Ending, WorkflowNodeError> {
+fn ending_without_result(status: JobStatus) -> Result<JobEnding, WorkflowNodeError> {
     match status {
         JobStatus::LeaseExpired => {
-            Ok(Ending::Interrupted { reason: "its node stopped reporting".to_owned() })
+            Ok(JobEnding::Interrupted { reason: "its node stopped reporting".to_owned() })
         }
-        JobStatus::Failed => Ok(Ending::NotStarted { reason: "no result was reported".to_owned() }),
+        JobStatus::Failed => {
+            Ok(JobEnding::NotStarted { reason: "no result was reported".to_owned() })
+        }
         JobStatus::Queued | JobStatus::Running | JobStatus::Completed | JobStatus::Canceled => {
             Err(WorkflowNodeError::BadOutput(format!("a {status} job came without its result")))
         }
@@ -123,9 +126,8 @@ fn ending_without_result(status: JobStatus) -> Result<Ending, WorkflowNodeError>
 }
 
 /// The last [`TAIL_BYTES`] bytes, cut at a character.
-fn tail(mut text: String) -> String {
-    let from = text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES));
-    text.split_off(from)
+fn tail(text: &str) -> String {
+    last_bytes(text, TAIL_BYTES).to_owned()
 }
 
 #[cfg(test)]
@@ -136,7 +138,7 @@ mod tests {
     fn only_the_end_of_a_long_output_is_kept_and_no_character_is_cut() {
         let text = format!("{}é{}", "x".repeat(10), "y".repeat(TAIL_BYTES - 1));
 
-        assert_eq!(tail(text), "y".repeat(TAIL_BYTES - 1));
-        assert_eq!(tail("short".to_owned()), "short");
+        assert_eq!(tail(&text), "y".repeat(TAIL_BYTES - 1));
+        assert_eq!(tail("short"), "short");
     }
 }

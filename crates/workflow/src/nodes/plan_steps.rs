@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cynode_domain::job::Action;
 use cynode_domain::plan::{self, InputMode, NeedsPlanner, Plan, Step};
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
+use cynode_domain::text::truncate_chars;
 use cynode_domain::trace::{TraceActor, TraceEntry, TraceEventKind, TraceField, TraceStop};
 use cynode_runtime::trace_recorder::log_event;
 use cynode_wire::planning::{PlanRun, PlanningView};
@@ -199,5 +200,5 @@ pub(super) fn describe_step(number: u32, step: &Step) -> String {
 }
 
 fn truncate_line(line: &str) -> String {
-    line.chars().take(MAX_CHARS).collect()
+    truncate_chars(line, MAX_CHARS).to_owned()
 }

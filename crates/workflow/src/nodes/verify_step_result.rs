@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use cynode_domain::criteria::{Criterion, refine_criteria};
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::plan::StepAuthor;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::suspension::SuspensionReason;
@@ -51,7 +51,7 @@ pub struct StepVerificationInput {
 /// Context for handling a rejected step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRejectionContext {
-    pub ending: Ending,
+    pub ending: JobEnding,
     /// Whether the step is retried without a decision.
     pub may_retry: bool,
     /// How often the run has already continued after stalling.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cynode_domain::criteria::Criterion;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_domain::plan::StepCriterion;
 use cynode_domain::question::{Answer, Question, QuestionKind, Reply, ReplyForm};
 use cynode_domain::status::JobStatus;
@@ -22,7 +22,7 @@ fn settled_view(with: ContinueWith) -> ContinuationView {
 }
 
 fn unstarted_attempt() -> FakeAttempt {
-    let ending = Ending::NotStarted { reason: "no memory".to_owned() };
+    let ending = JobEnding::NotStarted { reason: "no memory".to_owned() };
     FakeAttempt { status: JobStatus::Failed, ending, verdict: VerdictStatus::Fail }
 }
 
@@ -150,7 +150,7 @@ async fn a_decision_survives_a_crash_at_every_moment() {
 
 /// A step whose command succeeded, with this verdict.
 fn successful_attempt(verdict: VerdictStatus) -> FakeAttempt {
-    let ending = Ending::Exited { code: 0 };
+    let ending = JobEnding::Exited { code: 0 };
     FakeAttempt { status: JobStatus::Completed, ending, verdict }
 }
 

@@ -1,6 +1,6 @@
 //! Every edge of the task graph, and the summary at its end.
 
-use cynode_domain::job::{Ending, Limits};
+use cynode_domain::job::{JobEnding, Limits};
 use cynode_domain::status::JobStatus;
 use cynode_domain::verdict::VerdictStatus;
 use cynode_domain::verification::VerificationStatus;
@@ -134,7 +134,7 @@ async fn an_interrupted_step_is_not_run_again_unless_the_task_allows_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_sandbox_that_did_not_start_may_be_tried_again() {
-    let ending = Ending::NotStarted { reason: "no memory".to_owned() };
+    let ending = JobEnding::NotStarted { reason: "no memory".to_owned() };
     let refused = FakeAttempt { status: JobStatus::Failed, ending, verdict: VerdictStatus::Fail };
     let fake = FakeOrchestrator::with_commands(&["make"]).with_attempt(0, 1, refused);
 

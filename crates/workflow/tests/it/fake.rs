@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cynode_domain::criteria::Criterion;
 use cynode_domain::ids::{JobId, LeaseId, RunId, TaskId, TraceId};
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_domain::plan::InputMode;
 use cynode_domain::run_policy::RunPolicy;
 use cynode_domain::status::JobStatus;
@@ -16,7 +16,7 @@ use cynode_domain::verdict::VerdictStatus;
 use cynode_wire::continuing::ContinuationView;
 use cynode_wire::planning::PlanningView;
 use cynode_wire::replanning::ReplanView;
-use cynode_wire::steering::AskPerson;
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::workflow::{
     CheckpointView, EffectView, Finish, GrantView, LeaseToken, SaveCheckpoint, StartStatus,
     TaskContextView,
@@ -58,28 +58,32 @@ impl CrashPoint {
 #[derive(Debug, Clone)]
 pub(crate) struct FakeAttempt {
     pub(crate) status: JobStatus,
-    pub(crate) ending: Ending,
+    pub(crate) ending: JobEnding,
     pub(crate) verdict: VerdictStatus,
 }
 
 impl FakeAttempt {
     pub(crate) fn good() -> Self {
-        let ending = Ending::Exited { code: 0 };
+        let ending = JobEnding::Exited { code: 0 };
         Self { status: JobStatus::Completed, ending, verdict: VerdictStatus::Pass }
     }
 
     pub(crate) fn bad() -> Self {
-        let ending = Ending::Exited { code: 3 };
+        let ending = JobEnding::Exited { code: 3 };
         Self { status: JobStatus::Completed, ending, verdict: VerdictStatus::Fail }
     }
 
     pub(crate) fn interrupted() -> Self {
-        let ending = Ending::Interrupted { reason: "its node stopped".to_owned() };
+        let ending = JobEnding::Interrupted { reason: "its node stopped".to_owned() };
         Self { status: JobStatus::LeaseExpired, ending, verdict: VerdictStatus::Fail }
     }
 
     pub(crate) fn canceled() -> Self {
-        Self { status: JobStatus::Canceled, ending: Ending::Canceled, verdict: VerdictStatus::Fail }
+        Self {
+            status: JobStatus::Canceled,
+            ending: JobEnding::Canceled,
+            verdict: VerdictStatus::Fail,
+        }
     }
 }
 
@@ -99,7 +103,7 @@ pub(crate) struct FakeRunState {
     /// Whether a pause is requested.
     pub(crate) is_paused: bool,
     /// The open question.
-    pub(crate) question: Option<AskPerson>,
+    pub(crate) question: Option<SuspendForQuestion>,
     /// Decision about a stalled run; without it there is no project manager.
     pub(crate) continuation: Option<ContinuationView>,
     /// Plan for a prompt; without it there is no planner.

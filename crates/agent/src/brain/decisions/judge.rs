@@ -4,7 +4,7 @@ mod changed_files;
 
 use cynode_domain::criteria::Evidence;
 use cynode_domain::finding::FindingStatus;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::handoff::{EarlierStep, EvidenceChanges};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ impl BrainDecision for JudgeCriteria {
             let judged = CriteriaJudgements { judgements: vec![] };
             return Some(RuleAnswer::new(judged, "there is nothing in prose to judge"));
         }
-        let has_failed = !matches!(self.evidence.ending, Ending::Exited { code: 0 });
+        let has_failed = !matches!(self.evidence.ending, JobEnding::Exited { code: 0 });
         has_failed.then(|| {
             let why = "the command did not succeed";
             RuleAnswer::new(

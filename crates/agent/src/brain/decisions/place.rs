@@ -2,6 +2,7 @@
 //!
 //! Only facts about the nodes and preferences decide: the text of a task is untrusted and never chooses a machine.
 
+use cynode_domain::text::truncate_chars;
 use cynode_wire::handoff::NodeCandidate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ impl BrainDecision for PlaceJob {
             let (room, jobs) = (best.room, best.running_jobs);
             // A preference that cannot be followed is reported.
             let unmet = self.preferred.as_deref().map(|preferred| {
-                let preferred: String = preferred.chars().take(100).collect();
+                let preferred = truncate_chars(preferred, 100);
                 format!("; the preferred node \"{preferred}\" is not eligible")
             });
             let unmet = unmet.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Decision: the command that replaces a rejected one.
 
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_wire::handoff::{FindingNote, WorkspaceFacts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub struct ReplanRejectedStep {
     /// The findings about the last command.
     pub findings: Vec<FindingNote>,
     /// The ending of the last command.
-    pub ending: Ending,
+    pub ending: JobEnding,
     /// The ends of its standard output and standard error.
     pub output: [String; 2],
     /// The artifacts of the last command.
@@ -129,7 +129,7 @@ mod tests {
             request: "write a poem".to_owned(),
             tried: vec!["echo one".to_owned()],
             findings: vec![finding],
-            ending: Ending::Exited { code: 0 },
+            ending: JobEnding::Exited { code: 0 },
             output: ["one".to_owned(), "a warning".to_owned()],
             files: vec![],
             expected_outputs: vec!["poem.txt".to_owned()],

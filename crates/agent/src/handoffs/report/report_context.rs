@@ -4,6 +4,7 @@ use cynode_domain::agent::InstructionKind::{self, Continue};
 use cynode_domain::ids::MessageId;
 use cynode_domain::report::{MAX_TEXT_BYTES, ReviewFeedback};
 use cynode_domain::status::WorkUnitStatus as Status;
+use cynode_domain::text::truncate_bytes;
 use cynode_wire::apmas::{InstructAgent, MessageQuery};
 use cynode_wire::handoff::{AgentReportHandoff, Handoff, TaskFacts};
 use cynode_wire::tool_calls::{DbMessageList, DbWorkUnitGet};
@@ -182,7 +183,7 @@ impl ReportContext {
         notes: Option<String>,
     ) -> Result<(), HandoffAgentError> {
         self.route(RouteWork {
-            notes: notes.map(truncate_notes),
+            notes: notes.map(|notes| truncate_bytes(&notes, MAX_TEXT_BYTES).to_owned()),
             ..self.route_request(unit, Approve)
         })
         .await
@@ -254,9 +255,4 @@ impl ReportContext {
         let routed = self.work.decide(&RouteAmbiguity { work: what.to_owned(), roles }).await?;
         Ok(Some(routed.role))
     }
-}
-
-fn truncate_notes(mut notes: String) -> String {
-    notes.truncate(notes.floor_char_boundary(MAX_TEXT_BYTES));
-    notes
 }

@@ -19,28 +19,28 @@ use super::response::{AnswerContext, parse_arguments, stop_reason, tool_use_id};
 use crate::anthropic_error::AnthropicError;
 
 /// Interval of `ping` events.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+const PING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The event stream. It ends with `message_stop`, or with `error` if the answer fails.
 pub(super) fn event_stream<E: Into<AnthropicError>>(
     context: AnswerContext,
     chunks: impl Stream<Item = Result<ChatChunk, E>> + Send + 'static,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send> {
-    let writer = Some((MessageEventWriter::new(context), Box::pin(chunks)));
-    let events = stream::unfold(writer, |state| async move {
-        let (mut writer, mut chunks) = state?;
+    let translator = Some((MessagesEventTranslator::new(context), Box::pin(chunks)));
+    let events = stream::unfold(translator, |state| async move {
+        let (mut translator, mut chunks) = state?;
         match chunks.next().await {
-            Some(Ok(chunk)) => Some((writer.push_chunk(&chunk), Some((writer, chunks)))),
+            Some(Ok(chunk)) => Some((translator.push_chunk(&chunk), Some((translator, chunks)))),
             Some(Err(error)) => {
                 let error = error.into().into_body().error;
                 Some((vec![MessagesEvent::Error { error }], None))
             }
-            None => Some((writer.finish(), None)),
+            None => Some((translator.finish(), None)),
         }
     });
     let events = events.flat_map(stream::iter).map(|event| Ok(sse_event(&event)));
     let ping = sse_event(&MessagesEvent::Ping);
-    Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT).event(ping))
+    Sse::new(events).keep_alive(KeepAlive::new().interval(PING_INTERVAL).event(ping))
 }
 
 fn sse_event(event: &MessagesEvent) -> Event {
@@ -48,8 +48,8 @@ fn sse_event(event: &MessagesEvent) -> Event {
     Event::default().event(event.name()).data(data)
 }
 
-/// Produces the events of one answer.
-pub(super) struct MessageEventWriter {
+/// Translates the chunks of one answer to events.
+pub(super) struct MessagesEventTranslator {
     context: AnswerContext,
     /// Empty before `message_start`.
     message_id: String,
@@ -71,7 +71,7 @@ struct CollectedCall {
     arguments: String,
 }
 
-impl MessageEventWriter {
+impl MessagesEventTranslator {
     pub(super) fn new(context: AnswerContext) -> Self {
         Self {
             context,

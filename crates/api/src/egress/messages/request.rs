@@ -5,6 +5,7 @@
 
 mod content;
 
+use cynode_domain::text::truncate_chars;
 use cynode_llm_wire::anthropic::{CountTokens, MessagesRequest, MessagesTool, MessagesToolChoice};
 use cynode_llm_wire::openai::{ChatRequest, StreamOptions, ToolDefinition};
 use serde_json::{Value, json};
@@ -122,9 +123,8 @@ fn invalid(path: &str, message: &str) -> AnthropicError {
 
 /// Quotes a name of the client, redacted and truncated.
 fn quote(name: &str) -> String {
-    let name: String =
-        cynode_runtime::redact::redact(name).chars().take(MAX_QUOTED_CHARS).collect();
-    format!("\"{name}\"")
+    let name = cynode_runtime::redact::redact(name);
+    format!("\"{}\"", truncate_chars(&name, MAX_QUOTED_CHARS))
 }
 
 #[cfg(test)]

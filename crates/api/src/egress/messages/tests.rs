@@ -13,7 +13,7 @@ use http::header::AUTHORIZATION;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::events::MessageEventWriter;
+use super::events::MessagesEventTranslator;
 use super::*;
 
 fn json_value() -> impl Strategy<Value = Value> {
@@ -175,13 +175,13 @@ proptest! {
     fn streamed_messages_have_the_content_of_whole_ones(calls in tool_calls(), size in 1..9_usize) {
         let context = AnswerContext::new(&ChatRequest::default(), TraceId::generate());
         let whole = response::translate(&completion("look", calls.clone()), &context);
-        let mut writer = MessageEventWriter::new(context);
-        let mut events = writer.push_chunk(&ChatChunk::new(Delta::text("lo"), None));
+        let mut translator = MessagesEventTranslator::new(context);
+        let mut events = translator.push_chunk(&ChatChunk::new(Delta::text("lo"), None));
         for chunk in interleaved(&calls, size) {
-            events.extend(writer.push_chunk(&chunk));
+            events.extend(translator.push_chunk(&chunk));
         }
-        events.extend(writer.push_chunk(&ChatChunk::new(Delta::text("ok"), None)));
-        events.extend(writer.finish());
+        events.extend(translator.push_chunk(&ChatChunk::new(Delta::text("ok"), None)));
+        events.extend(translator.finish());
 
         prop_assert_eq!(collected(&events), whole.content);
     }

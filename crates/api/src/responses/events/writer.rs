@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cynode_domain::text::truncate_bytes;
 use cynode_llm_wire::openai::responses::{
     ContentPosition, NumberedEvent, OutputItem, OutputPart, ResponseEvent, ResponseFault,
     ResponseStatus, ResponseView,
@@ -119,7 +120,7 @@ impl ResponseEventWriter {
     fn truncate_to_limit<'a>(&mut self, text: &'a str) -> &'a str {
         let left = MAX_BUFFERED_BYTES.saturating_sub(self.received_bytes);
         self.add_bytes(text.len());
-        &text[..text.floor_char_boundary(left)]
+        truncate_bytes(text, left)
     }
 
     fn add_bytes(&mut self, bytes: usize) {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Finish",
     description: "Ends the agent with a summary and its files. After this it sends nothing more on this task.",
     scope: ToolScope::Sandbox,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: CompleteAgent::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Report status",
     description: "Reports the agent's status to the project manager. blocked requires blockedReason and waits for help; context_limit pauses until a successor takes over; done ends the agent. With workUnitId, working starts that unit and blocked blocks it.",
     scope: ToolScope::Sandbox,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: ReportStatus::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

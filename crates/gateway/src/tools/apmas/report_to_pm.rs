@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Report to the project manager",
     description: "Reports the result of work, a review or tests to the project manager. The payload depends on messageType. work_completed: summary, filesModified[], artifactPath, workUnitId. review_approved and review_changes_requested: verdict (approved or changes_requested), summary, criticalIssues[], majorIssues[], minorIssues[], each with description, fileLocation, howToFix. tests_passed and tests_failed: total, passed, failed, failures[] with name, message, location. work_blocked: reason, blockedOn, attempted[]. needs_clarification and request_human_input: question, options[], context.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: ReportToPm::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

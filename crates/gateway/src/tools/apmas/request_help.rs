@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Request help",
     description: "Requests help from the project manager: from a person (the agent then waits), from another agent (targetAgent; the project manager forwards it), a clarification, or a decision.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: RequestHelp::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Route work",
     description: "Decides about a work unit. approve accepts it and starts its successors; revision returns it with feedback (text, or a review with verdict, summary and issues), at most twice; resume unblocks a blocked unit; fail ends it as failed.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: RouteWork::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

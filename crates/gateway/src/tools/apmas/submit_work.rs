@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Submit work",
     description: "Submits a work unit of the agent's role: the file that shows it and a summary. It then waits for the project manager's verdict; the agent may continue with other units.",
     scope: ToolScope::Sandbox,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: SubmitWork::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -27,7 +27,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Get a file of a task",
     description: "A file of a task with its content, in standard base64. With job_id the file as evidence about the result of that job; format text returns the beginning of its text, format diff its changes.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: ArtifactGet::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List the files of a task",
     description: "Every file of a task: outputs, attachments and collected changes, without content. With job_id only those that are evidence about the result of that job: its own, and those of accepted attempts at earlier steps of its run.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: ArtifactList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Store a file of a task",
     description: "Stores a file of a task at a path, in standard base64. Replaces an existing file.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: ArtifactPut::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

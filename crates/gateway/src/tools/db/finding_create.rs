@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Create a finding",
     description: "Stores a finding of a verification: status, severity, message, location and suggestion. Findings are immutable. An analyst may only write about the job that it was started to verify.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbFindingCreate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List messages",
     description: "Messages between agents and the project manager, newest first: of one task, or of all tasks of the user. To process them, list unprocessed ones, oldest first.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: DbMessageList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::preference_scope::check_may_change;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Create a preference",
     description: "Creates a preference that the scope does not have yet. Only administrators may create system preferences.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbPreferenceCreate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::preference_scope::check_may_change;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Delete a preference",
     description: "Removes a preference, so that the values of weaker scopes apply again. With expected_version only if it has not changed since.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbPreferenceDelete::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

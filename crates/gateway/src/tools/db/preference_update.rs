@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::preference_scope::check_may_change;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Change a preference",
     description: "Changes the value of a preference; with expected_version only if it has not changed since. Null hides the values of weaker scopes.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbPreferenceUpdate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::profile_list::project_of;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Get a profile",
     description: "What the agents of a project may use in a profile: tools, hosts, models, limits and memory. An agent reads its own.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: DbProfileGet::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

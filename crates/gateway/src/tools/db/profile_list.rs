@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List profiles",
     description: "The profiles of a project, by name.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: DbProfileList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Submit work on a repository",
     description: "Submits work in the words of a person: it is classified, planned, carried out by agents, reviewed, tested and delivered as a branch. For one command or script use db.task.create. Not for agents that work on a task.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbRequestCreate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List requests",
     description: "Requests of the user, newest first, each with its phase and its open question; limited to the project that the caller is bound to.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: DbRequestList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::schedule_scope::{check_project_repository, is_limited_to_task};
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Create a schedule",
     description: "Schedules work: by a cron expression, at a fixed interval, or once. The project manager interprets a prompt when it is due; a task with commands or a script is created as given.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbScheduleCreate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::schedule_scope::load_reachable_schedule;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Delete a schedule",
     description: "Deletes a schedule and its run history; tasks that it created remain.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbScheduleDelete::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::schedule_scope::load_reachable_schedule;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Get a schedule",
     description: "A schedule: its work, its next due time and its last outcome.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: DbScheduleGet::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

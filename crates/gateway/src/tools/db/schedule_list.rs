@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::schedule_scope::is_limited_to_task;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -20,7 +20,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List schedules",
     description: "Schedules of the user, newest first, with their next due time and last outcome; limited to the project that the caller is bound to.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: DbScheduleList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

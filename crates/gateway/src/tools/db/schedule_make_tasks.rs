@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Create the tasks of a due schedule",
     description: "Creates all tasks of a due schedule in one idempotent call: a repeated call returns the tasks that exist. Only for the handoff of a due schedule.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbScheduleMakeTasks::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

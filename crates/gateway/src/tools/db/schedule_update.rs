@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::schedule_scope::{check_project_repository, load_reachable_schedule};
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Change a schedule",
     description: "Changes the given members and leaves the rest; enabled pauses and resumes. A new timing or payload replaces the old one, also one of another kind.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbScheduleUpdate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

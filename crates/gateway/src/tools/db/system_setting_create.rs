@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::setting_write::check_value_type;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Create a setting",
     description: "Creates a setting that does not exist yet. Administrators only.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbSystemSettingCreate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

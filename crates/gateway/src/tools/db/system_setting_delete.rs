@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -16,7 +16,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Delete a setting",
     description: "Removes a setting; with expected_version only if it has not changed since. Administrators only.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbSystemSettingDelete::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::setting_write::check_value_type;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Change a setting",
     description: "Changes the value of a setting; with expected_version only if it has not changed since. Administrators only.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbSystemSettingUpdate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

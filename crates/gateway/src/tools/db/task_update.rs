@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Change a task",
     description: "Changes the name or the acceptance criteria of an open task. An agent may add criteria, or rewrite prose into a form that a rule can check; it may not remove what was requested. Rejected once the result of the last step is being verified.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbTaskUpdate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

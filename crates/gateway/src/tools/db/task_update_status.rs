@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "End a task",
     description: "Ends an open task as failed, canceled or superseded, and stops its jobs. Only the workflow sets a task running or completed.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: DbTaskUpdateStatus::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

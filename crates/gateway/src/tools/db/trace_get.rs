@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::pipeline::context::is_profile_reachable;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -24,7 +24,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     description: "One request from its start to its end, as a tree of spans with times and cost: tasks, runs, transitions, jobs, \
                   steps of agents, tool calls, model calls and decisions. Says what failed; holds no prompts and results.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: DbTraceGet::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

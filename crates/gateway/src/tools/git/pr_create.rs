@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Open a pull request for a task's branch",
     description: "Opens a draft pull request for the branch of a task that was pushed, or returns the open one of that branch. Needs a forge of the project for the repository and an access rule for forge.pull_request.open. People decide what becomes of it.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: GitPrCreate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

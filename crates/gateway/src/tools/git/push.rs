@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Request a push of a task's changes",
     description: "Requests that the newest changes of a task are pushed to a branch of its repository. Creates a task that waits until a person approves the push; a worker node executes it then. Fails if the changes have findings that forbid it. Never pushes to the default branch.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: GitPush::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Validate the address of a repository",
     description: "Whether an address is one of a repository, whether access rules allow to clone it and to push to it, and whether it is the repository of the project or has a forge there. Nothing is connected to: the repository may still be missing or need a credential.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: GitRepoValidate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::parse_arguments;
 use crate::tools::schema::result_schema;
 
@@ -34,7 +34,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Get help",
     description: "What CyNode is and how to use its tools. Without a topic: an overview.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: HelpGet::input_schema,
     output,
     run: |context, arguments| {

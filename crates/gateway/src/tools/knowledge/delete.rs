@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::profile_access::profile_access;
 use crate::tools::schema::result_schema;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Delete documents of the project",
     description: "Removes documents from what the project knows: a source, or a path in it. Agents remove what agents gave.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: KnowledgeDelete::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

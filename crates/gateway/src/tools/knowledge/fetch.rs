@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::handlers::may_use_network;
 use crate::tools::profile_access::profile_access;
@@ -24,7 +24,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Add a web document to the knowledge of the project",
     description: "Adds the document at a URL to the knowledge of the project. Only hosts that web.fetch may reach are reachable.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: KnowledgeFetch::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::profile_access::profile_access;
 use crate::tools::schema::result_schema;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List the documents of the project",
     description: "Lists the documents that the project knows, by source and path.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: KnowledgeList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

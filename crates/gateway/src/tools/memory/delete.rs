@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -16,7 +16,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Delete a note",
     description: "Removes a note of the job.",
     scope: ToolScope::Sandbox,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: MemoryDelete::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

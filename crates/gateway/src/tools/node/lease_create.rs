@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::lease_policy::SnapshotPolicy;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -20,7 +20,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Get a capability lease",
     description: "A signed permission for an agent on the host of a worker node: with it as bearer token, the node's own MCP server runs sandbox.exec, sandbox.get_file, sandbox.put_file and sandbox.stream_logs in an open sandbox, also while the orchestrator cannot be reached. It ends after a few minutes, and earlier if the sandbox, the task or a rule changes.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: NodeLeaseCreate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Request an analyst",
     description: "Starts an independent analyst that verifies the result of a finished job against the prose criteria of its task. Its findings appear in db.finding.list. A repeated request while it works has no effect.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: PmAnalystRequest::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::profile_access::profile_access;
 use crate::tools::schema::result_schema;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Remember for the project",
     description: "Adds an entry to the memory of the project, which later tasks in the same profile find. What an agent adds is marked as written by a model.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: ProjectMemoryAdd::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

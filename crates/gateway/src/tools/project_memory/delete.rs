@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::profile_access::profile_access;
 use crate::tools::schema::result_schema;
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Delete an entry of the project memory",
     description: "Deletes an entry of the project memory. Agents delete only what agents wrote.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: ProjectMemoryDelete::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

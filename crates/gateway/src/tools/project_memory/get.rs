@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::profile_access::profile_access;
 use crate::tools::schema::result_schema;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Read an entry of the project memory",
     description: "An entry of the project memory, with its author and its source.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: ProjectMemoryGet::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -16,7 +16,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Allow an image",
     description: "Allows tasks and sandboxes to use an image, by the name that worker nodes know. Only while the setting agents.project_manager.sandbox.allow_add_to_allowed_images is true.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: SandboxAllowedImagesAdd::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List allowed images",
     description: "The images that tasks and sandboxes may use, and the worker nodes that have them. The image host is the system of the worker node itself, read-only.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: SandboxAllowedImagesList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

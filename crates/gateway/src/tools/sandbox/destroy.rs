@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -16,7 +16,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Destroy a sandbox",
     description: "Closes a sandbox: its commands are stopped and no more are accepted. The workspace remains with its task.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: SandboxDestroy::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -16,9 +16,9 @@ use crate::tools::to_json;
 pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     name: SandboxExec::NAME,
     title: "Run a command in a sandbox",
-    description: "Runs a command in the workspace of a task, as a job of its own beside the steps. Returns the exit code and the tails of both streams, or status running after wait_ms: then read on with sandbox.stream_logs.",
+    description: "Runs a command in the workspace of a task, as a job in addition to the run's steps. Returns the exit code and the tails of both streams. If the status is `running` after wait_ms, call sandbox.stream_logs.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: SandboxExec::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),
@@ -31,7 +31,8 @@ fn output() -> Value {
 async fn run(context: ToolContext, arguments: SandboxExec) -> Result<Value, ToolFault> {
     let SandboxExec { sandbox, command, argv, timeout_s, wait_ms, idempotency_key: key } =
         arguments;
-    let SandboxIds { task_id: task, job_id: sandbox } = sandbox;
-    let request = SandboxCommand { task, sandbox, command, argv, timeout_s, wait_ms, key };
+    let SandboxIds { task_id: task, job_id: sandbox_job } = sandbox;
+    let request =
+        SandboxCommand { task, sandbox: sandbox_job, command, argv, timeout_s, wait_ms, key };
     to_json(context.services.sandboxes.run_command(context.calling_user(), request).await?)
 }

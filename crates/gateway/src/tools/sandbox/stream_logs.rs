@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -19,7 +19,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Read the output of a command",
     description: "The output of a sandbox command from an offset, also while it runs. Call again with next_offset until ended is true.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: SandboxStreamLogs::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::load_visible_skill;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 
@@ -17,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Delete a skill",
     description: "Removes a skill of the user.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: SkillsDelete::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

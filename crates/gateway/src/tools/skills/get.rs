@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::load_visible_skill;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +18,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Read a skill",
     description: "A skill with its text.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: SkillsGet::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

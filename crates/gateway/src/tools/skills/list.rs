@@ -4,11 +4,10 @@ use cynode_domain::policy::ToolScope;
 use cynode_wire::tool_calls::{SkillsList, ToolCall as _};
 use serde_json::Value;
 
-use super::is_in_bound_project;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -18,7 +17,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "List skills",
     description: "Skills that the user can read, newest first, without their texts.",
     scope: ToolScope::Both,
-    effect: ToolEffect::Looks,
+    side_effect: ToolSideEffect::ReadOnly,
     input: SkillsList::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),
@@ -29,10 +28,11 @@ fn output() -> Value {
 }
 
 async fn run(context: ToolContext, arguments: SkillsList) -> Result<Value, ToolFault> {
-    let mut page = context.services.skills.list(&context.identity.caller, &arguments.query).await?;
-    page.items.retain(|skill| is_in_bound_project(&context, skill));
+    let (skills, caller) = (&context.services.skills, &context.identity.caller);
+    let mut page =
+        skills.list_in_project(caller, &arguments.query, context.identity.project).await?;
     for skill in &mut page.items {
-        // An agent learns that a skill is in quarantine, and not the passage.
+        // Agents see that a skill is in quarantine, but not the text that the scan rejected.
         skill.quarantine = skill.quarantine.take().map(|_| vec![]);
     }
     to_json(page)

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::load_visible_skill;
 use crate::tools::BuiltinToolSpec;
 use crate::tools::ToolContext;
-use crate::tools::ToolEffect;
 use crate::tools::ToolFault;
+use crate::tools::ToolSideEffect;
 use crate::tools::dispatch;
 use crate::tools::schema::result_schema;
 use crate::tools::to_json;
@@ -20,7 +20,7 @@ pub(crate) const TOOL: BuiltinToolSpec = BuiltinToolSpec {
     title: "Change a skill",
     description: "Changes the text, name or scope of a skill of the user; the text is scanned again.",
     scope: ToolScope::Pm,
-    effect: ToolEffect::Changes,
+    side_effect: ToolSideEffect::Mutating,
     input: SkillsUpdate::input_schema,
     output,
     run: |context, arguments| dispatch(run, context, arguments),

@@ -1,8 +1,8 @@
 //! Actions of people on runs, and questions of runs.
 
 use cynode_domain::question::{Question, QuestionKind, Reply, ReplyForm};
+use cynode_wire::run_suspension::SuspendForQuestion;
 use cynode_wire::runs::AnswerRun;
-use cynode_wire::steering::AskPerson;
 
 use super::PersonAction;
 use super::acts::{DrivingCase, expect};
@@ -64,7 +64,7 @@ impl DrivingCase<'_> {
             accepts: vec![ReplyForm::Yes, ReplyForm::No],
         };
         let node = "plan_steps".to_owned();
-        let body = AskPerson { lease, key: key.clone(), node, question };
+        let body = SuspendForQuestion { lease, key: key.clone(), node, question };
         expect(self.driven.workflow.ask(body).await, may_write);
         if may_write {
             model.driver = None;

@@ -1,7 +1,7 @@
 //! Commands in workspaces: access, limits, retention.
 
 use cynode_domain::ids::TaskId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_ops::sandboxes::{OpenSandbox, SandboxCommand, SandboxError};
 use cynode_resources::{Actor, ActorKind};
 use cynode_store::NewRunQuestion;
@@ -206,7 +206,7 @@ async fn long_results_of_commands_are_kept_up_to_a_size_and_the_last_ones_always
     );
     let node = fixture.join("a").await;
     let result = JobResult {
-        ending: Ending::Exited { code: 0 },
+        ending: JobEnding::Exited { code: 0 },
         stdout: "x".repeat(2 * 1024 * 1024),
         stderr: String::new(),
         truncated: Truncated::default(),

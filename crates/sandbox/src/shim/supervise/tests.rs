@@ -51,7 +51,7 @@ impl SandboxBackend for ScriptedSandbox {
     }
 
     fn read_events(&mut self) -> Vec<SandboxEvent> {
-        vec![SandboxEvent::Ended(Ending::Exited { code: 3 }), SandboxEvent::Closed]
+        vec![SandboxEvent::Ended(JobEnding::Exited { code: 3 }), SandboxEvent::Closed]
     }
 
     fn terminate(&mut self) {
@@ -68,8 +68,8 @@ impl SandboxBackend for ScriptedSandbox {
         self.limit.clone()
     }
 
-    fn finish(self, ending: Option<Ending>) -> Ending {
-        ending.unwrap_or(Ending::Exited { code: 99 })
+    fn finish(self, ending: Option<JobEnding>) -> JobEnding {
+        ending.unwrap_or(JobEnding::Exited { code: 99 })
     }
 }
 
@@ -107,7 +107,7 @@ fn a_command_that_ends_is_reported_with_its_output() {
 
     let outcome = supervise(home.path(), sandbox);
 
-    assert_eq!(outcome.ending, Ending::Exited { code: 3 });
+    assert_eq!(outcome.ending, JobEnding::Exited { code: 3 });
     assert_eq!(fs::read_to_string(home.path().join("stdout")).unwrap(), "hello");
 }
 
@@ -118,7 +118,7 @@ fn a_canceled_job_is_asked_to_end_and_the_first_reason_is_reported() {
 
     let outcome = supervise(home.path(), ScriptedSandbox::new(""));
 
-    assert_eq!(outcome.ending, Ending::Canceled);
+    assert_eq!(outcome.ending, JobEnding::Canceled);
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn a_sandbox_that_ignores_the_request_is_killed() {
 
     let outcome = supervise(home.path(), stubborn);
 
-    let reason = "the node was stopped".to_owned();
-    assert_eq!(outcome.ending, Ending::Interrupted { reason });
+    let reason = "the worker node was stopped".to_owned();
+    assert_eq!(outcome.ending, JobEnding::Interrupted { reason });
 }
 
 #[test]
@@ -141,5 +141,5 @@ fn a_limit_that_the_backend_enforces_ends_the_job() {
 
     let outcome = supervise(home.path(), full);
 
-    assert_eq!(outcome.ending, Ending::LimitReached { limit });
+    assert_eq!(outcome.ending, JobEnding::LimitReached { limit });
 }

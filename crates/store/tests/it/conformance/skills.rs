@@ -85,6 +85,14 @@ pub(crate) async fn a_reader_finds_own_skills_those_of_own_projects_and_global_o
         ["bob's"]
     );
     assert_eq!(names(SkillFilter { owner: Some(bob), ..filter }).await.len(), 3);
+    let bound = SkillFilter { bound_project: Some(world.project), ..filter };
+    assert_eq!(names(bound).await.len(), 5);
+    let elsewhere = SkillFilter { bound_project: Some(ProjectId::generate()), ..filter };
+    assert_eq!(
+        names(SkillFilter { limit: 3, ..elsewhere }).await,
+        ["the system's", "bob's for all", "bob's"],
+        "a page is filled with the skills of no project"
+    );
     assert_eq!(read_tx!(world.store, tx => tx.skill_count(bob).await), 3);
     let newest = SkillFilter { limit: 1, ..filter };
     let id = read_tx!(world.store, tx => tx.skill_list(&newest).await)[0].id;

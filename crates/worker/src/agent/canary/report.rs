@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_domain::ids::JobId;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_runtime::terminal_text::one_safe_line;
 use cynode_sandbox::durable_files;
 use cynode_sandbox::job_dir::JobDir;
@@ -28,22 +28,22 @@ const REPORT_FILE: &str = "canary.json";
 #[derive(Debug, Clone)]
 pub(in crate::agent) struct CanaryEnding {
     /// How its sandbox ended.
-    pub(in crate::agent) sandbox: Ending,
+    pub(in crate::agent) sandbox: JobEnding,
     /// How its job ends after the upload of its files.
-    pub(in crate::agent) job: Ending,
+    pub(in crate::agent) job: JobEnding,
 }
 
 impl CanaryEnding {
     /// Returns the ending of the job if the run was not completed for a reason other than its program. Such a run shows nothing
     /// about the program.
-    fn incomplete(&self, origin: CanaryOrigin) -> Option<Ending> {
-        use Ending::{Canceled, Exited, Interrupted, LimitReached, NotStarted, TimedOut};
+    fn incomplete(&self, origin: CanaryOrigin) -> Option<JobEnding> {
+        use JobEnding::{Canceled, Exited, Interrupted, LimitReached, NotStarted, TimedOut};
         match &self.job {
             Canceled | Interrupted { .. } | NotStarted { .. } => Some(self.job.clone()),
             // Its files were not stored.
             job if *job != self.sandbox => Some(job.clone()),
             Exited { .. } | TimedOut | LimitReached { .. } => {
-                let reason = "the node was restarted; run it again".to_owned();
+                let reason = "the worker node was restarted; run it again".to_owned();
                 (origin == CanaryOrigin::EarlierProcess).then_some(Interrupted { reason })
             }
         }
@@ -59,7 +59,7 @@ pub(in crate::agent) async fn report_canary(
     run: &CanaryRun,
     ending: &CanaryEnding,
     limit: Duration,
-) -> Result<Ending, String> {
+) -> Result<JobEnding, String> {
     let (owned, counts) = (dir.clone(), run.seen().clone());
     let (origin, how) = (run.origin, ending.clone());
     let written = run_blocking(move || load_or_write_report(&owned, origin, &counts, &how)).await;
@@ -79,7 +79,7 @@ pub(in crate::agent) async fn report_canary(
     answered.map_err(|error| format!("its report was not accepted: {error}"))?;
     tracing::info!(job.id = %job, passed = report.is_passed(), "canary run reported");
     let is_failed = ending.job.is_success() && !report.is_passed();
-    Ok(if is_failed { Ending::Exited { code: 1 } } else { ending.job.clone() })
+    Ok(if is_failed { JobEnding::Exited { code: 1 } } else { ending.job.clone() })
 }
 
 /// Returns the report, or the ending of a job whose run was not completed. A report that an earlier process wrote is final: it
@@ -89,7 +89,7 @@ fn load_or_write_report(
     origin: CanaryOrigin,
     counts: &CanaryCounts,
     ending: &CanaryEnding,
-) -> io::Result<Result<CanaryReport, Ending>> {
+) -> io::Result<Result<CanaryReport, JobEnding>> {
     let path = dir.path().join(REPORT_FILE);
     match fs::read(&path) {
         Ok(written) => return Ok(Ok(serde_json::from_slice(&written)?)),
@@ -113,8 +113,8 @@ fn is_command(dir: &JobDir) -> bool {
 }
 
 /// Reads what `cynode-sba` observed. If it did not end by itself, its result is not its own.
-fn read_observations(dir: &JobDir, ending: &Ending) -> Result<CanaryObservations, String> {
-    if *ending != (Ending::Exited { code: 0 }) {
+fn read_observations(dir: &JobDir, ending: &JobEnding) -> Result<CanaryObservations, String> {
+    if *ending != (JobEnding::Exited { code: 0 }) {
         return Err(format!("the canary run was not completed: it {}", ending.describe()));
     }
     let result: AgentJobResult = read_agent_result(dir)
@@ -248,19 +248,19 @@ mod tests {
     #[test]
     fn a_run_that_its_program_did_not_end_is_incomplete() {
         use CanaryOrigin::{EarlierProcess, ThisProcess};
-        let exited = || Ending::Exited { code: 0 };
-        let interrupted = |reason: &str| Ending::Interrupted { reason: reason.to_owned() };
-        let full = || Ending::LimitReached { limit: "no room".to_owned() };
+        let exited = || JobEnding::Exited { code: 0 };
+        let interrupted = |reason: &str| JobEnding::Interrupted { reason: reason.to_owned() };
+        let full = || JobEnding::LimitReached { limit: "no room".to_owned() };
         let incomplete = |sandbox, job, origin| CanaryEnding { sandbox, job }.incomplete(origin);
 
         let lost = || interrupted("not uploaded");
         assert_eq!(incomplete(exited(), lost(), ThisProcess), Some(lost()));
         assert_eq!(incomplete(exited(), full(), ThisProcess), Some(full()));
         assert_eq!(incomplete(lost(), lost(), EarlierProcess), Some(lost()));
-        let restarted = interrupted("the node was restarted; run it again");
+        let restarted = interrupted("the worker node was restarted; run it again");
         assert_eq!(incomplete(exited(), exited(), EarlierProcess), Some(restarted));
         // The program is the reason.
-        for ending in [exited(), Ending::Exited { code: 137 }, Ending::TimedOut, full()] {
+        for ending in [exited(), JobEnding::Exited { code: 137 }, JobEnding::TimedOut, full()] {
             assert_eq!(incomplete(ending.clone(), ending, ThisProcess), None);
         }
     }

@@ -230,24 +230,15 @@ impl EdgeCommands {
             let text = "the workspace of the task is not on this node";
             return Err(ToolFailure::new(ErrorKind::Conflict, text));
         }
+        let id = JobId::generate();
+        // Jobs of a sandbox belong to no step.
+        let run = RunId::from_uuid(claims.sandbox.as_uuid());
         let assignment = Assignment {
-            job_id: JobId::generate(),
-            task_id: claims.task,
-            // Jobs of a sandbox belong to no step.
-            run_id: RunId::from_uuid(claims.sandbox.as_uuid()),
-            action: command.action.clone(),
             limits: command.limits,
-            attachments: vec![],
-            repository: None,
-            push: None,
-            agent: None,
             image: command.image,
-            cache: None,
-            trace: None,
-            incarnation: None,
             needs_workspace: true,
+            ..Assignment::new(id, claims.task, run, command.action.clone())
         };
-        let id = assignment.job_id;
         let spec = context.sandbox.command_spec(assignment, claims.has_repository);
         let (directory, stored) = (self.0.directory.clone(), origin.clone());
         let recorded = image.as_ref().map(images::AcquiredImage::recorded);

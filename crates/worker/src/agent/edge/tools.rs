@@ -9,8 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cynode_domain::job::{Action, Ending, Limits};
+use cynode_domain::job::{Action, JobEnding, Limits};
 use cynode_domain::policy::ErrorKind;
+use cynode_domain::text::last_bytes;
 use cynode_domain::workspace_script::{
     TOO_LARGE_EXIT_CODE, check_relative_path, command_line, read_script, write_script,
 };
@@ -164,19 +165,19 @@ impl WorkspaceTools {
         command.wait_ended().await;
         let ending = ending(&command.dir).await?;
         let conflict = |text: String| Err(ToolFailure::new(ErrorKind::Conflict, text));
-        if ending == (Ending::Exited { code: 0 }) {
+        if ending == (JobEnding::Exited { code: 0 }) {
             return Ok(command);
         }
-        if ending == (Ending::Exited { code: TOO_LARGE_EXIT_CODE }) {
+        if ending == (JobEnding::Exited { code: TOO_LARGE_EXIT_CODE }) {
             return conflict(too_large_message());
         }
         let said = match ending {
-            Ending::Exited { .. } => read_all(&command.dir, Stream::Stderr).await?,
-            Ending::TimedOut
-            | Ending::LimitReached { .. }
-            | Ending::Canceled
-            | Ending::Interrupted { .. }
-            | Ending::NotStarted { .. } => String::new(),
+            JobEnding::Exited { .. } => read_all(&command.dir, Stream::Stderr).await?,
+            JobEnding::TimedOut
+            | JobEnding::LimitReached { .. }
+            | JobEnding::Canceled
+            | JobEnding::Interrupted { .. }
+            | JobEnding::NotStarted { .. } => String::new(),
         };
         let said: String = said.trim().chars().take(500).collect();
         conflict(if said.is_empty() { describe(&ending) } else { said })
@@ -192,7 +193,7 @@ fn too_large_message() -> String {
     format!("the file is larger than {MAX_FILE_BYTES} bytes; use an artifact or a command instead")
 }
 
-fn describe(ending: &Ending) -> String {
+fn describe(ending: &JobEnding) -> String {
     format!("the command {}", ending.describe())
 }
 
@@ -209,12 +210,12 @@ async fn describe_command(command: Arc<EdgeCommand>) -> Result<Value, ToolFailur
     let (stdout, is_cut) = tail(&read_all(&command.dir, Stream::Stdout).await?);
     let (stderr, is_cut_too) = tail(&read_all(&command.dir, Stream::Stderr).await?);
     let code = match outcome.ending {
-        Ending::Exited { code } => Some(code),
-        Ending::TimedOut
-        | Ending::LimitReached { .. }
-        | Ending::Canceled
-        | Ending::Interrupted { .. }
-        | Ending::NotStarted { .. } => None,
+        JobEnding::Exited { code } => Some(code),
+        JobEnding::TimedOut
+        | JobEnding::LimitReached { .. }
+        | JobEnding::Canceled
+        | JobEnding::Interrupted { .. }
+        | JobEnding::NotStarted { .. } => None,
     };
     let truncated = json!({
         "stdout": outcome.truncated.stdout || is_cut,
@@ -227,7 +228,7 @@ async fn describe_command(command: Arc<EdgeCommand>) -> Result<Value, ToolFailur
     }))
 }
 
-async fn ending(dir: &JobDir) -> Result<Ending, ToolFailure> {
+async fn ending(dir: &JobDir) -> Result<JobEnding, ToolFailure> {
     let dir = dir.clone();
     let outcome = run_blocking(move || resolve_outcome(&dir)).await;
     outcome.map(|outcome| outcome.ending).map_err(|error| unreadable(&io::Error::other(error)))
@@ -247,11 +248,8 @@ async fn read_all(dir: &JobDir, stream: Stream) -> Result<String, ToolFailure> {
 
 /// The end of a text, and whether its beginning is missing.
 fn tail(text: &str) -> (String, bool) {
-    let mut start = text.len().saturating_sub(TAIL_BYTES);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    (text.get(start..).unwrap_or_default().to_owned(), start > 0)
+    let end = last_bytes(text, TAIL_BYTES);
+    (end.to_owned(), end.len() < text.len())
 }
 
 /// Output from an offset, the offset of the next chunk, and whether this is all there is.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cynode_client::Client;
 use cynode_domain::ids::JobId;
+use cynode_domain::text::truncate_bytes;
 use cynode_network::proxy::{ConnectionEvent, ConnectionLog, ConnectionNotRecorded};
 use cynode_wire::nodes::{JobConnectionEvent, RecordConnection};
 use tokio::time::{Instant, timeout};
@@ -77,7 +78,7 @@ impl ConnectionLog for JobConnectionLog {
         target: &str,
         event: &ConnectionEvent,
     ) -> Result<(), ConnectionNotRecorded> {
-        let target = &target[..target.floor_char_boundary(MAX_TARGET_BYTES)];
+        let target = truncate_bytes(target, MAX_TARGET_BYTES);
         let record = RecordConnection { target: target.to_owned(), event: to_wire(event) };
         match event {
             ConnectionEvent::Opened { .. } => self.record_now(&record).await,

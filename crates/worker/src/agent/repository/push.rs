@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cynode_client::Client;
 use cynode_domain::git::PushOrder;
-use cynode_domain::job::Ending;
+use cynode_domain::job::JobEnding;
 use cynode_git::{
     ForceMode, GitCredential, ImportPolicy, ImportRequest, ImportTarget, Mirror, PushRequest,
     PushResult, Severity,
@@ -45,7 +45,7 @@ pub(in crate::agent) async fn run_push(
         // Without its output the push is not verified, which is the safe side.
         let _ = fs::write(dir.stream(Stream::Stdout), stdout);
         let _ = fs::write(dir.stream(Stream::Stderr), format!("{stderr}\n"));
-        let _ = dir.set_outcome(&node_outcome(Ending::Exited { code }));
+        let _ = dir.set_outcome(&node_outcome(JobEnding::Exited { code }));
     })
     .await;
 }

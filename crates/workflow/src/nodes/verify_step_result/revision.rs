@@ -1,7 +1,7 @@
 //! Replans a rejected step: the findings go to the project manager, which plans another command for the
 //! next attempt or explains why not. Either is stored in the state.
 
-use cynode_domain::job::{Action, Ending};
+use cynode_domain::job::{Action, JobEnding};
 use cynode_domain::plan::StepAuthor;
 use cynode_domain::question::{Answer, Question, QuestionKind, ReplyForm};
 use cynode_domain::suspension::{AUTHORED_BY_PERSON, MAX_CONTINUATIONS};
@@ -70,10 +70,10 @@ impl VerifyStepResultNode {
 }
 
 /// Whether the command ran, so that another one may succeed.
-const fn has_run(ending: &Ending) -> bool {
+const fn has_run(ending: &JobEnding) -> bool {
     match ending {
-        Ending::Exited { .. } | Ending::TimedOut | Ending::LimitReached { .. } => true,
-        Ending::Canceled | Ending::Interrupted { .. } | Ending::NotStarted { .. } => false,
+        JobEnding::Exited { .. } | JobEnding::TimedOut | JobEnding::LimitReached { .. } => true,
+        JobEnding::Canceled | JobEnding::Interrupted { .. } | JobEnding::NotStarted { .. } => false,
     }
 }
 

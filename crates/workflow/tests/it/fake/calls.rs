@@ -14,8 +14,8 @@ use cynode_wire::jobs::{JobResult, JobView, Truncated};
 use cynode_wire::planning::{PlanRun, PlanningView};
 use cynode_wire::problem::Problem;
 use cynode_wire::replanning::{ReplanStep, ReplanView};
+use cynode_wire::run_suspension::{CheckpointAckView, SuspendForQuestion};
 use cynode_wire::runner_calls::{CallMethod, NoContent, RunnerRequest};
-use cynode_wire::steering::{AskPerson, SavedView};
 use cynode_wire::workflow::{
     CheckpointView, ClaimRun, ClaimView, DispatchStep, DispatchedView, LeaseToken, LoadTask,
     PollJob, RecordEffect, ReleaseLease, RenewLease, SaveCheckpoint, TaskContextView,
@@ -159,7 +159,7 @@ impl OrchestratorConnection for FakeOrchestrator {
             PlanRun::PATH => serve!(PlanRun, plan_prompt),
             ReplanStep::PATH => serve!(ReplanStep, replan_step),
             SaveCheckpoint::PATH => serve!(SaveCheckpoint, await save_checkpoint),
-            AskPerson::PATH => serve!(AskPerson, ask_person),
+            SuspendForQuestion::PATH => serve!(SuspendForQuestion, ask_person),
             RecordEffect::PATH => serve!(RecordEffect, await record_effect),
             path => panic!("the fake orchestrator does not serve {path}"),
         }
@@ -305,14 +305,17 @@ impl FakeOrchestrator {
         Ok(world.replans.pop_front().unwrap_or_else(nobody))
     }
 
-    async fn save_checkpoint(&self, body: &SaveCheckpoint) -> Result<SavedView, ClientError> {
+    async fn save_checkpoint(
+        &self,
+        body: &SaveCheckpoint,
+    ) -> Result<CheckpointAckView, ClientError> {
         self.count_call("checkpoint")?;
         self.crash_if_scripted(CrashPoint::BeforeSave).await;
         {
             let mut world = self.lock_state();
             // The last transition gave up the lease, and may still be sent again.
             if world.history.last().is_some_and(|save| is_same(save, body)) {
-                return Ok(SavedView { pause: world.is_paused });
+                return Ok(CheckpointAckView { pause: world.is_paused });
             }
             world.fence(body.lease)?;
             let stored = world.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.sequence);
@@ -339,10 +342,10 @@ impl FakeOrchestrator {
             }
         }
         self.crash_if_scripted(CrashPoint::AfterSave).await;
-        Ok(SavedView { pause: self.lock_state().is_paused })
+        Ok(CheckpointAckView { pause: self.lock_state().is_paused })
     }
 
-    fn ask_person(&self, body: &AskPerson) -> Result<NoContent, ClientError> {
+    fn ask_person(&self, body: &SuspendForQuestion) -> Result<NoContent, ClientError> {
         self.count_call("ask")?;
         let mut world = self.lock_state();
         world.fence(body.lease)?;

@@ -14,16 +14,16 @@ fn context() -> AnswerContext {
 
 /// The events of these deltas, and of a last chunk with the usage.
 fn events_of(deltas: &[Value], finish_reason: &str) -> Vec<Value> {
-    let mut writer = MessageEventWriter::new(context());
+    let mut translator = MessagesEventTranslator::new(context());
     let mut events = Vec::new();
     for delta in deltas {
         let chunk = json!({"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta}]});
-        events.extend(writer.push_chunk(&serde_json::from_value(chunk).unwrap()));
+        events.extend(translator.push_chunk(&serde_json::from_value(chunk).unwrap()));
     }
     let end = json!({"choices": [{"delta": {}, "finish_reason": finish_reason}],
         "usage": {"prompt_tokens": 11, "completion_tokens": 7}});
-    events.extend(writer.push_chunk(&serde_json::from_value(end).unwrap()));
-    events.extend(writer.finish());
+    events.extend(translator.push_chunk(&serde_json::from_value(end).unwrap()));
+    events.extend(translator.finish());
     events.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
 }
 
@@ -85,8 +85,8 @@ fn text_and_interleaved_calls_become_one_block_of_messages_each() {
 #[test]
 fn a_stream_of_messages_without_content_is_complete() {
     let names: Vec<&str> = {
-        let mut writer = MessageEventWriter::new(context());
-        writer.finish().iter().map(MessagesEvent::name).collect()
+        let mut translator = MessagesEventTranslator::new(context());
+        translator.finish().iter().map(MessagesEvent::name).collect()
     };
 
     assert_eq!(names, ["message_start", "message_delta", "message_stop"]);

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use cynode_models::decisions::Decisions;
+use cynode_models::decisions::DecisionRecords;
 use cynode_wire::decisions::{DecisionQuery, PastDecisionView};
 use cynode_wire::page::Page;
 use cynode_wire::problem::Problem;
@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::extract::QueryParams;
 use crate::identity::AuthenticatedUser;
 
-pub(crate) fn routes(decisions: Decisions) -> OpenApiRouter {
+pub(crate) fn routes(decisions: DecisionRecords) -> OpenApiRouter {
     OpenApiRouter::new().routes(routes!(list)).with_state(decisions)
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn routes(decisions: Decisions) -> OpenApiRouter {
     params(DecisionQuery),
     responses((status = 200, body = Page<PastDecisionView>), (status = "4XX", body = Problem)))]
 async fn list(
-    State(decisions): State<Decisions>,
+    State(decisions): State<DecisionRecords>,
     AuthenticatedUser(caller): AuthenticatedUser,
     QueryParams(query): QueryParams<DecisionQuery>,
 ) -> Result<Json<Page<PastDecisionView>>, ApiError> {

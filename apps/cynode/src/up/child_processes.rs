@@ -32,9 +32,9 @@ const AFTER_KILL: Duration = Duration::from_millis(500);
 const MAX_SOCKET_PATH: usize = 107;
 
 /// All child processes.
-pub(crate) struct SupervisedComponents {
+pub(crate) struct ChildProcesses {
     executable: PathBuf,
-    paths: ComponentPaths,
+    paths: ChildPaths,
     args: CynodeUpArgs,
     /// Address of the orchestrator, once known; a restart must not change it.
     address: Arc<OnceLock<String>>,
@@ -49,7 +49,7 @@ pub(crate) struct SupervisedComponents {
 }
 
 /// Paths for the arguments of children.
-struct ComponentPaths {
+struct ChildPaths {
     root: PathBuf,
     runner_token: PathBuf,
     join_token: PathBuf,
@@ -61,7 +61,7 @@ struct ComponentPaths {
     sockets: [(&'static str, PathBuf); 2],
 }
 
-impl ComponentPaths {
+impl ChildPaths {
     fn from_data_dir(data_dir: &LockedDataDir) -> Self {
         Self {
             root: data_dir.root().to_owned(),
@@ -81,11 +81,11 @@ impl ComponentPaths {
     }
 }
 
-impl SupervisedComponents {
+impl ChildProcesses {
     /// Rotates the logs; starts no child.
     pub(crate) fn new(executable: PathBuf, data_dir: &LockedDataDir, args: &CynodeUpArgs) -> Self {
         let (sender, notices) = mpsc::unbounded_channel();
-        let paths = ComponentPaths::from_data_dir(data_dir);
+        let paths = ChildPaths::from_data_dir(data_dir);
         for (_, path) in &paths.logs {
             if let Err(error) = log::rotate_log(path) {
                 print_message(&format!("cannot rotate {}: {error}", path.display()));
@@ -140,7 +140,7 @@ impl SupervisedComponents {
 
     /// Starts the runner, the node and the project manager for the orchestrator that listens on `address` and is
     /// reachable at `url`.
-    pub(crate) fn start_workers(&mut self, address: SocketAddr, url: &str) {
+    pub(crate) fn start_dependents(&mut self, address: SocketAddr, url: &str) {
         // Called once; the first address is kept for the life of this process.
         let _ = self.address.set(address.to_string());
         let mut runner = self.shared_args("runner");
@@ -158,14 +158,14 @@ impl SupervisedComponents {
                 push_flag(args, "--health-listen", format!("unix:{}", socket.display()));
             }
         }
-        let holder = RunnerExitReporter::new(url, self.paths.runner_token.clone());
-        let begins = holder.clone();
+        let exit_reporter = RunnerExitReporter::new(url, self.paths.runner_token.clone());
+        let exit_reporter_for_args = exit_reporter.clone();
         let args = move || {
             let mut args = runner.clone();
-            push_flag(&mut args, "--holder-id", begins.new_holder_id().to_string());
+            push_flag(&mut args, "--holder-id", exit_reporter_for_args.new_holder_id().to_string());
             args
         };
-        self.supervise("runner", args, move || holder.report_exit());
+        self.supervise("runner", args, move || exit_reporter.report_exit());
         self.supervise("node", move || node.clone(), || {});
         let mut pma = self.shared_args("pma");
         push_flag(&mut pma, "--role", "project_manager");
@@ -204,20 +204,20 @@ impl SupervisedComponents {
     pub(crate) async fn stop(self) {
         let start = Instant::now();
         let kill_at = start + self.stop_deadlines[3];
-        for (keeper, share) in self.supervisors.iter().rev().zip(self.stop_deadlines) {
-            keeper.stop(kill_at);
-            keeper.wait_until_exited(start + share).await;
+        for (supervisor, share) in self.supervisors.iter().rev().zip(self.stop_deadlines) {
+            supervisor.stop(kill_at);
+            supervisor.wait_until_exited(start + share).await;
         }
-        for keeper in &self.supervisors {
-            keeper.wait_until_exited(kill_at + AFTER_KILL).await;
+        for supervisor in &self.supervisors {
+            supervisor.wait_until_exited(kill_at + AFTER_KILL).await;
         }
-        if self.has_workers() {
+        if self.has_dependents() {
             self.request_jobs_stop();
         }
     }
 
     /// Whether any child besides the orchestrator was started.
-    fn has_workers(&self) -> bool {
+    fn has_dependents(&self) -> bool {
         self.supervisors.len() > 1
     }
 
@@ -296,12 +296,12 @@ mod tests {
     use super::*;
 
     /// Fake children that record when they start and stop.
-    struct FakeComponents {
+    struct FakeChildren {
         dir: TempDir,
-        components: SupervisedComponents,
+        children: ChildProcesses,
     }
 
-    impl FakeComponents {
+    impl FakeChildren {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let at = dir.path().display();
@@ -316,14 +316,14 @@ mod tests {
             let data_dir = LockedDataDir::prepare(&dir.path().join("data")).unwrap();
             let args =
                 CynodeUpArgs { listen: Some("127.0.0.1:0".to_owned()), ..CynodeUpArgs::default() };
-            let mut components = SupervisedComponents::new(executable, &data_dir, &args);
+            let mut children = ChildProcesses::new(executable, &data_dir, &args);
             // A shell on a busy machine is slower than the real child.
-            components.stop_deadlines = STOP_DEADLINES.map(|share| 10 * share);
-            Self { dir, components }
+            children.stop_deadlines = STOP_DEADLINES.map(|share| 10 * share);
+            Self { dir, children }
         }
 
-        fn start_workers(&mut self, address: &str) {
-            self.components.start_workers(address.parse().unwrap(), "http://127.0.0.1:4567");
+        fn start_dependents(&mut self, address: &str) {
+            self.children.start_dependents(address.parse().unwrap(), "http://127.0.0.1:4567");
         }
 
         /// A job directory without an outcome.
@@ -351,13 +351,13 @@ mod tests {
 
     #[tokio::test]
     async fn children_stop_in_order_those_that_depend_on_others_first() {
-        let mut staged = FakeComponents::new();
-        staged.components.start_orchestrator();
-        staged.start_workers("127.0.0.1:4567");
+        let mut staged = FakeChildren::new();
+        staged.children.start_orchestrator();
+        staged.start_dependents("127.0.0.1:4567");
         staged.started(4).await;
 
-        let FakeComponents { dir, components } = staged;
-        components.stop().await;
+        let FakeChildren { dir, children } = staged;
+        children.stop().await;
 
         let stopped = fs::read_to_string(dir.path().join("stopped")).unwrap();
         assert_eq!(stopped, "pma\nnode\nrunner\norchestrator\n");
@@ -365,38 +365,38 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_that_their_node_left_running_are_asked_to_end() {
-        let mut staged = FakeComponents::new();
+        let mut staged = FakeChildren::new();
         let job = staged.job();
-        staged.components.start_orchestrator();
-        staged.start_workers("127.0.0.1:4567");
+        staged.children.start_orchestrator();
+        staged.start_dependents("127.0.0.1:4567");
         staged.started(4).await;
 
-        let FakeComponents { dir: _dir, components } = staged;
-        components.stop().await;
+        let FakeChildren { dir: _dir, children } = staged;
+        children.stop().await;
 
         assert_eq!(JobDir::open(&job).stop_request(), Some(StopRequest::NodeShutdown));
     }
 
     #[tokio::test]
     async fn jobs_run_on_if_no_node_was_started() {
-        let mut staged = FakeComponents::new();
+        let mut staged = FakeChildren::new();
         let job = staged.job();
-        staged.components.start_orchestrator();
+        staged.children.start_orchestrator();
         staged.started(1).await;
 
-        let FakeComponents { dir: _dir, components } = staged;
-        components.stop().await;
+        let FakeChildren { dir: _dir, children } = staged;
+        children.stop().await;
 
         assert_eq!(JobDir::open(&job).stop_request(), None);
     }
 
     #[tokio::test]
     async fn a_restarted_orchestrator_keeps_the_address_it_had() {
-        let mut staged = FakeComponents::new();
-        staged.components.start_orchestrator();
+        let mut staged = FakeChildren::new();
+        staged.children.start_orchestrator();
         let first = staged.started(1).await.remove(0);
         // The URL is for this machine only; the listen address is for others too.
-        staged.start_workers("0.0.0.0:4567");
+        staged.start_dependents("0.0.0.0:4567");
         staged.started(4).await;
         fs::write(staged.dir.path().join("end-orchestrator"), "").unwrap();
 
@@ -404,6 +404,6 @@ mod tests {
 
         assert!(first.ends_with("--listen 127.0.0.1:0"), "{first}");
         assert!(second.ends_with("--listen 0.0.0.0:4567"), "{second}");
-        staged.components.stop().await;
+        staged.children.stop().await;
     }
 }

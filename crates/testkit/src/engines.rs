@@ -1,16 +1,17 @@
-//! The databases on which the tests run.
+//! The database engine of a test.
 //!
-//! A behaviour is an ordinary `async fn` of its file; [`on_each_engine!`], once in the file, lists it and makes
-//! the tests `sqlite::<behaviour>` and `postgres::<behaviour>` of it. A behaviour that is not listed is
+//! A behaviour is an ordinary `async fn` of its file; [`on_each_engine!`](crate::on_each_engine), once in the file, lists it and
+//! makes the tests `sqlite::<behaviour>` and `postgres::<behaviour>` of it. A behaviour that is not listed is
 //! unused, which the compiler reports.
 
 use std::future::Future;
 
-use cynode_testkit::{TestDatabase, migrated_postgres_database, sqlite_database};
+pub use crate::on_each_engine;
+use crate::{TestDatabase, migrated_postgres_database, sqlite_database};
 
 /// The database engine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Engine {
+pub enum Engine {
     Sqlite,
     Postgres,
 }
@@ -21,12 +22,12 @@ tokio::task_local! {
 }
 
 /// Runs a behaviour on an engine.
-pub(crate) async fn run_on(engine: Engine, behaviour: impl Future<Output = ()>) {
+pub async fn run_on(engine: Engine, behaviour: impl Future<Output = ()>) {
     ENGINE.scope(engine, Box::pin(behaviour)).await;
 }
 
 /// A fresh database of the engine of the test; SQLite where a test names none.
-pub(crate) async fn database() -> TestDatabase {
+pub async fn database() -> TestDatabase {
     match ENGINE.try_with(|engine| *engine) {
         Ok(Engine::Postgres) => migrated_postgres_database().await,
         Ok(Engine::Sqlite) | Err(_) => sqlite_database(),
@@ -34,13 +35,14 @@ pub(crate) async fn database() -> TestDatabase {
 }
 
 /// Makes each behaviour of this file a test on either engine.
+#[macro_export]
 macro_rules! on_each_engine {
     ($($behaviour:ident,)+) => {
         mod sqlite {
             $(
                 #[tokio::test]
                 async fn $behaviour() {
-                    use crate::engines::{Engine, run_on};
+                    use $crate::engines::{Engine, run_on};
                     run_on(Engine::Sqlite, super::$behaviour()).await;
                 }
             )+
@@ -50,12 +52,10 @@ macro_rules! on_each_engine {
             $(
                 #[tokio::test]
                 async fn $behaviour() {
-                    use crate::engines::{Engine, run_on};
+                    use $crate::engines::{Engine, run_on};
                     run_on(Engine::Postgres, super::$behaviour()).await;
                 }
             )+
         }
     };
 }
-
-pub(crate) use on_each_engine;
