@@ -213,5 +213,5 @@ pub(crate) async fn render_api_document() -> anyhow::Result<String> {
     let (gateway, background) = (GatewayOptions::default(), BackgroundTasks::new());
     let (services, ..) =
         build_services(&store, directory.path(), &clock, &options, &gateway, &background).await?;
-    Ok(cynode_api::document(services))
+    Ok(cynode_api::document(&services))
 }

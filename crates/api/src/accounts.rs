@@ -19,18 +19,15 @@ use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
 use crate::router::PeerAddress;
+use crate::state::ApiState;
 
 /// Routes that need no token.
-pub(crate) fn open_routes(accounts: Accounts) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(login))
-        .routes(routes!(refresh))
-        .routes(routes!(logout))
-        .with_state(accounts)
+pub(crate) fn open_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(login)).routes(routes!(refresh)).routes(routes!(logout))
 }
 
 /// Routes for signed-in users.
-pub(crate) fn routes(accounts: Accounts) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(whoami))
         .routes(routes!(password_change))
@@ -40,7 +37,6 @@ pub(crate) fn routes(accounts: Accounts) -> OpenApiRouter {
         .routes(routes!(tokens_revoke_all))
         .routes(routes!(token_create, token_list))
         .routes(routes!(token_revoke))
-        .with_state(accounts)
 }
 
 /// Signs in with a handle and its password.

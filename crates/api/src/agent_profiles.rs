@@ -16,19 +16,19 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment};
 use crate::identity::{AuthenticatedNode, AuthenticatedUser};
+use crate::state::ApiState;
 
 /// Routes for users.
-pub(crate) fn routes(profiles: AgentProfiles) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(get, update, remove))
         .routes(routes!(start_canary))
-        .with_state(profiles)
 }
 
 /// Routes for registered nodes.
-pub(crate) fn node_routes(profiles: AgentProfiles) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(report_canary)).with_state(profiles)
+pub(crate) fn node_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(report_canary))
 }
 
 /// Lists the agent profiles by name, with the newest canary run of their revision on each worker node.

@@ -21,15 +21,15 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(artifacts: ArtifactService) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(content))
         .routes(routes!(delete))
         .routes(routes!(usage))
         .routes(routes!(diff))
-        .with_state(artifacts)
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]

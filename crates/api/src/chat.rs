@@ -25,20 +25,20 @@ pub(crate) use sse::sse_stream;
 use crate::admission::serve_within_limits;
 use crate::identity::{AuthenticatedUser, UserAdmission, bearer_token};
 pub(crate) use crate::openai_error::OpenAiError;
+use crate::state::ApiState;
 use crate::{json_body, responses};
 
 /// Header from which OpenAI's clients read the request id.
 const REQUEST_ID: &str = "x-request-id";
 
 /// OpenAI-compatible routes, for signed-in users.
-pub(crate) fn routes(chat: Chat, admission: UserAdmission) -> OpenApiRouter {
+pub(crate) fn routes(admission: UserAdmission) -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(complete))
         .routes(routes!(models))
         .merge(responses::routes())
         // Model names contain a slash, which an OpenAPI path parameter cannot.
         .route("/v1/models/{*model}", axum::routing::get(model))
-        .with_state(chat)
         .route_layer(from_fn_with_state(admission, require_user))
 }
 

@@ -12,9 +12,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::QueryParams;
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(decisions: DecisionRecords) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(list)).with_state(decisions)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list))
 }
 
 /// Lists the project manager's decisions, newest first: the caller's own, or all for

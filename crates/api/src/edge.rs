@@ -12,11 +12,12 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::JsonBody;
 use crate::identity::AuthenticatedNode;
+use crate::state::ApiState;
 
 /// Routes for registered nodes.
-pub(crate) fn node_routes(edge: EdgeSync) -> OpenApiRouter {
+pub(crate) fn node_routes() -> OpenApiRouter<ApiState> {
     let limit = DefaultBodyLimit::max(MAX_RECORDS * MAX_RECORD_BYTES);
-    OpenApiRouter::new().routes(routes!(sync).layer(limit)).with_state(edge)
+    OpenApiRouter::new().routes(routes!(sync).layer(limit))
 }
 
 /// Stores audit records of calls that the node decided, each once; returns the keys that it trusts and the leases that were

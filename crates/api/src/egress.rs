@@ -11,9 +11,10 @@ mod providers;
 use cynode_models::credentials::CredentialManager;
 use cynode_models::decisions::DecisionRecords;
 use cynode_models::egress::Egress;
-use cynode_resources::agents::AgentTokens;
-use cynode_resources::request_limits::RequestLimits;
 use utoipa_axum::router::OpenApiRouter;
+
+pub(crate) use self::agent_calls::AgentEgressState;
+use crate::state::ApiState;
 
 /// Services behind the model routes and the list of decisions.
 #[derive(Clone)]
@@ -24,18 +25,11 @@ pub struct ModelServices {
 }
 
 /// Routes for users.
-pub(crate) fn routes(models: ModelServices) -> OpenApiRouter {
-    providers::routes(models.egress.clone())
-        .merge(calls::routes(models.egress))
-        .merge(credentials::routes(models.credentials))
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    providers::routes().merge(calls::routes()).merge(credentials::routes())
 }
 
 /// The routes for agents, which authenticate with agent tokens.
-pub(crate) fn agent_routes(
-    egress: Egress,
-    agents: AgentTokens,
-    limits: RequestLimits,
-) -> OpenApiRouter {
-    let state = agent_calls::AgentEgressState { egress, agents, limits };
-    completions::routes(state.clone()).merge(messages::routes(state))
+pub(crate) fn agent_routes() -> OpenApiRouter<ApiState> {
+    completions::routes().merge(messages::routes())
 }

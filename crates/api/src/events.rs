@@ -18,12 +18,13 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::QueryParams;
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
 /// Interval of keep-alive comments.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-pub(crate) fn routes(events: EventService) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(listen)).with_state(events)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(listen))
 }
 
 /// Streams the events that the caller may see.

@@ -16,18 +16,18 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(requests: RequestService) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(set, list))
         .routes(routes!(remove))
-        .with_state(requests.forges().clone())
-        .merge(OpenApiRouter::new().routes(routes!(submit_issue)).with_state(requests))
+        .routes(routes!(submit_issue))
 }
 
 /// Routes for forges: a delivery is authenticated by its signature.
-pub(crate) fn open_routes(requests: RequestService) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(receive_webhook)).with_state(requests)
+pub(crate) fn open_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(receive_webhook))
 }
 
 /// Sets the forge of a repository: its API, its token, its webhook. Secrets are encrypted and never returned.

@@ -18,6 +18,8 @@ use cynode_resources::settings::InstallationSettings;
 use cynode_resources::tools::ToolRegistry;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::state::ApiState;
+
 /// Services behind the gateway's administration routes.
 #[derive(Clone)]
 pub struct GatewayAdministration {
@@ -32,13 +34,13 @@ pub struct GatewayAdministration {
     pub access: Access,
 }
 
-pub(crate) fn routes(administration: GatewayAdministration) -> OpenApiRouter {
-    agents::routes(administration.agents)
-        .merge(tools::routes(administration.registry))
-        .merge(tools::access_routes(administration.access))
-        .merge(servers::routes(administration.servers))
-        .merge(rules::routes(administration.rules))
-        .merge(settings::routes(administration.settings))
-        .merge(audit::routes(administration.audit))
-        .merge(leases::routes(administration.leases))
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    agents::routes()
+        .merge(tools::routes())
+        .merge(tools::access_routes())
+        .merge(servers::routes())
+        .merge(rules::routes())
+        .merge(settings::routes())
+        .merge(audit::routes())
+        .merge(leases::routes())
 }

@@ -15,14 +15,14 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(groups: Groups) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list, create))
         .routes(routes!(get, remove))
         .routes(routes!(members))
         .routes(routes!(add, expel))
-        .with_state(groups)
 }
 
 /// Lists groups by name: all for administrators, their own for other users.

@@ -13,9 +13,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(messages: AgentMessages) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(answer)).with_state(messages)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(answer))
 }
 
 /// Lists agent messages that wait for a person, oldest first; administrators see those of all tasks.

@@ -20,16 +20,16 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
 /// Several documents of the largest size, as JSON.
 const MAX_INGEST_BYTES: usize = 16 * 1024 * 1024;
 
-pub(crate) fn routes(knowledge: Knowledge) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list, ingest, delete).layer(DefaultBodyLimit::max(MAX_INGEST_BYTES)))
         .routes(routes!(search))
         .routes(routes!(overview))
-        .with_state(knowledge)
 }
 
 fn person(caller: Caller, project: NameOrId<ProjectId>, profile: Option<String>) -> ProfileAccess {

@@ -43,6 +43,7 @@ mod router;
 mod runs;
 mod schedules;
 mod skills;
+mod state;
 mod status;
 mod tasks;
 mod threads;

@@ -27,25 +27,19 @@ use crate::artifacts::FileQuery;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::{AuthenticatedJoin, AuthenticatedNode};
+use crate::state::ApiState;
 
 /// Two output streams of 1 MiB each, where JSON may escape every byte with six characters.
 const MAX_RESULT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Routes for clients with the join token.
-pub(crate) fn join_routes(nodes: NodeService) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(register)).with_state(nodes)
+pub(crate) fn join_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(register))
 }
 
 /// Routes for registered nodes.
-pub(crate) fn routes(
-    nodes: NodeService,
-    artifacts: ArtifactService,
-    credentials: CredentialManager,
-) -> OpenApiRouter {
-    let repositories = OpenApiRouter::new()
-        .routes(routes!(lease_git_credential))
-        .with_state((nodes.clone(), credentials));
-    let jobs = OpenApiRouter::new()
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
         .routes(routes!(start))
         .routes(routes!(stop))
         .routes(routes!(workspaces))
@@ -55,15 +49,12 @@ pub(crate) fn routes(
         .routes(routes!(record_connection))
         .routes(routes!(record_job_trace))
         .routes(routes!(finish).layer(DefaultBodyLimit::max(MAX_RESULT_BYTES)))
-        .with_state(nodes);
-    let files = OpenApiRouter::new()
+        .routes(routes!(lease_git_credential))
         // The size limit is enforced while the content streams to disk.
         .routes(routes!(put_artifact).layer(DefaultBodyLimit::disable()))
         .routes(routes!(put_changes).layer(DefaultBodyLimit::disable()))
         .routes(routes!(attachment))
         .routes(routes!(bundle))
-        .with_state(artifacts);
-    jobs.merge(files).merge(repositories)
 }
 
 /// Registers a worker node. The first registration binds the name to the node's key. Registering it again with that
@@ -193,7 +184,8 @@ async fn record_job_trace(
         ("x-cynode-incarnation" = IncarnationId, Header, description = "the process that holds the job")),
     responses((status = 200, body = GitCredentialView), (status = "4XX", body = Problem)))]
 async fn lease_git_credential(
-    State((nodes, credentials)): State<(NodeService, CredentialManager)>,
+    State(nodes): State<NodeService>,
+    State(credentials): State<CredentialManager>,
     AuthenticatedNode(node): AuthenticatedNode,
     PathSegment(job): PathSegment<JobId>,
 ) -> Result<Json<GitCredentialView>, ApiError> {

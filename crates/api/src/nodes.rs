@@ -15,8 +15,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(nodes: NodeService) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get, remove))
@@ -25,7 +26,6 @@ pub(crate) fn routes(nodes: NodeService) -> OpenApiRouter {
         .routes(routes!(rotate_key))
         .routes(routes!(drain))
         .routes(routes!(enable))
-        .with_state(nodes)
 }
 
 /// Lists the worker nodes.

@@ -17,8 +17,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(notifications: Notifications) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create_channel, list_channels))
         .routes(routes!(update_channel, remove_channel))
@@ -27,7 +28,6 @@ pub(crate) fn routes(notifications: Notifications) -> OpenApiRouter {
         .routes(routes!(retry_delivery))
         .routes(routes!(purge_deliveries))
         .routes(routes!(get_smtp, set_smtp, remove_smtp))
-        .with_state(notifications)
 }
 
 /// Creates a channel through which the caller is notified of what needs a person and of requests that end. The secret of a

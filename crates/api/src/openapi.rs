@@ -55,7 +55,7 @@ fn operation_suffix(path: &str) -> String {
 }
 
 /// The OpenAPI document as JSON; deterministic.
-pub fn document(services: crate::ApiServices) -> String {
+pub fn document(services: &crate::ApiServices) -> String {
     let (_, document) = crate::router::documented_routes(services).split_for_parts();
     let mut text = with_operation_ids(document).to_pretty_json().unwrap_or_default();
     text.push('\n');

@@ -18,8 +18,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(preferences: PreferenceService) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
@@ -27,7 +28,6 @@ pub(crate) fn routes(preferences: PreferenceService) -> OpenApiRouter {
         .routes(routes!(remove))
         .routes(routes!(effective))
         .routes(routes!(changes))
-        .with_state(preferences)
 }
 
 /// Lists the preferences of a scope by key; by default the caller's own.

@@ -14,12 +14,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(profiles: Profiles) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(list, create))
-        .routes(routes!(get, update, remove))
-        .with_state(profiles)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(get, update, remove))
 }
 
 type ProfilePath = (NameOrId<ProjectId>, NameOrId<ProfileId>);

@@ -20,13 +20,13 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(memory: ProjectMemory) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list, add))
         .routes(routes!(search))
         .routes(routes!(get, update, remove))
-        .with_state(memory)
 }
 
 type EntryPath = (NameOrId<ProjectId>, MemoryEntryId);

@@ -15,12 +15,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(projects: Projects) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(get, update))
-        .with_state(projects)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(get, update))
 }
 
 /// Creates a project.

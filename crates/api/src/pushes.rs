@@ -15,9 +15,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(tasks: TaskService, artifacts: ArtifactService) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(push)).with_state((tasks, artifacts))
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(push))
 }
 
 /// Pushes the newest changes of a task to a branch of its repository, as a new task that a worker node executes. 409:
@@ -26,7 +27,8 @@ pub(crate) fn routes(tasks: TaskService, artifacts: ArtifactService) -> OpenApiR
     params(("task" = String, Path, description = "id or name")),
     responses((status = 201, body = TaskView), (status = "4XX", body = Problem)))]
 async fn push(
-    State((tasks, artifacts)): State<(TaskService, ArtifactService)>,
+    State(tasks): State<TaskService>,
+    State(artifacts): State<ArtifactService>,
     AuthenticatedUser(caller): AuthenticatedUser,
     PathSegment(task): PathSegment<NameOrId<TaskId>>,
     JsonBody(body): JsonBody<PushTask>,

@@ -18,8 +18,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(requests: RequestService) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(submit, list))
         .routes(routes!(get))
@@ -30,7 +31,6 @@ pub(crate) fn routes(requests: RequestService) -> OpenApiRouter {
         .routes(routes!(take_over))
         .routes(routes!(hand_back))
         .routes(routes!(instruct))
-        .with_state(requests)
 }
 
 /// Submits work: it is classified, scoped, planned and carried out by agents, and ends in a branch. 409: a request with the same

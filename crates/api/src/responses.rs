@@ -27,12 +27,13 @@ use utoipa_axum::routes;
 use crate::chat::{OpenAiError, chat_call};
 use crate::identity::AuthenticatedUser;
 use crate::json_body;
+use crate::state::ApiState;
 
 /// Prefix of response ids; the rest is the turn's id.
 const PREFIX: &str = "resp_";
 
 /// The routes; authenticated like chat completions.
-pub(crate) fn routes() -> OpenApiRouter<Chat> {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(retrieve))
 }
 

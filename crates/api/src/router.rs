@@ -37,7 +37,7 @@ use crate::identity::{
 };
 use crate::middleware::handle_request;
 use crate::openapi::{ApiDocument, with_operation_ids};
-use crate::status::StatusServices;
+use crate::state::ApiState;
 use crate::unread_body::close_if_unread;
 use crate::{
     GatewayAdministration, ModelServices, accounts, agent_profiles, artifacts, chat, decisions,
@@ -91,14 +91,14 @@ pub struct ApiServices {
 
 /// Builds the HTTP router.
 pub fn router(services: ApiServices) -> Router {
-    let overview = status_services(&services);
-    let (router, document) = documented_routes(services).split_for_parts();
+    let (router, document) = documented_routes(&services).split_for_parts();
     // Text takes a fraction of the memory, and responses share it. Its keys are strings, so it can be written.
     let document = Bytes::from(with_operation_ids(document).to_json().unwrap_or_default());
     let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     router
         .route("/v1/openapi.json", axum::routing::get(|| async { (json, document) }))
-        .merge(status::open_routes(overview))
+        .merge(status::open_routes())
+        .with_state(ApiState::new(services))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(CatchPanicLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, TIMEOUT))
@@ -107,75 +107,56 @@ pub fn router(services: ApiServices) -> Router {
 }
 
 /// The documented routes; each group behind its authentication layer.
-pub(crate) fn documented_routes(services: ApiServices) -> OpenApiRouter {
-    let overview = status_services(&services);
+pub(crate) fn documented_routes(services: &ApiServices) -> OpenApiRouter<ApiState> {
     let admission = UserAdmission {
         accounts: services.accounts.clone(),
         limits: services.request_limits.clone(),
     };
-    let users = accounts::routes(services.accounts.clone())
-        .merge(projects::routes(services.projects))
-        .merge(profiles::routes(services.profiles))
-        .merge(project_memory::routes(services.project_memory))
-        .merge(knowledge::routes(services.knowledge))
-        .merge(tasks::routes(services.tasks.clone()))
-        .merge(schedules::routes(services.schedules))
-        .merge(runs::routes(services.runs))
-        .merge(runs::steering_routes(services.steering))
-        .merge(inbox::routes(services.messages))
-        .merge(requests::routes(services.requests.clone()))
-        .merge(forges::routes(services.requests.clone()))
-        .merge(notifications::routes(services.notifications))
-        .merge(artifacts::routes(services.artifacts.clone()))
-        .merge(pushes::routes(services.tasks, services.artifacts.clone()))
-        .merge(nodes::routes(services.nodes.clone()))
-        .merge(agent_profiles::routes(services.agent_profiles.clone()))
-        .merge(events::routes(services.events))
-        .merge(threads::routes(services.chat.clone()))
-        .merge(gateway::routes(services.administration.clone()))
-        .merge(decisions::routes(services.models.decisions.clone()))
-        .merge(egress::routes(services.models.clone()))
-        .merge(preferences::routes(services.preferences))
-        .merge(groups::routes(services.groups))
-        .merge(skills::routes(services.skills))
-        .merge(status::routes(overview))
+    let tokens = &services.tokens;
+    let users = accounts::routes()
+        .merge(projects::routes())
+        .merge(profiles::routes())
+        .merge(project_memory::routes())
+        .merge(knowledge::routes())
+        .merge(tasks::routes())
+        .merge(schedules::routes())
+        .merge(runs::routes())
+        .merge(runs::steering_routes())
+        .merge(inbox::routes())
+        .merge(requests::routes())
+        .merge(forges::routes())
+        .merge(notifications::routes())
+        .merge(artifacts::routes())
+        .merge(pushes::routes())
+        .merge(nodes::routes())
+        .merge(agent_profiles::routes())
+        .merge(events::routes())
+        .merge(threads::routes())
+        .merge(gateway::routes())
+        .merge(decisions::routes())
+        .merge(egress::routes())
+        .merge(preferences::routes())
+        .merge(groups::routes())
+        .merge(skills::routes())
+        .merge(status::routes())
         .route_layer(from_fn_with_state(admission.clone(), require_user));
-    let runners = workflow::routes(services.workflow)
-        .route_layer(from_fn_with_state(services.tokens.clone(), require_runner));
-    let joining = node_api::join_routes(services.nodes.clone())
-        .route_layer(from_fn_with_state(services.tokens, require_join));
-    let credentials = services.models.credentials.clone();
-    let nodes = node_api::routes(services.nodes.clone(), services.artifacts, credentials)
-        .merge(agent_profiles::node_routes(services.agent_profiles))
-        .merge(edge::node_routes(services.edge))
-        .route_layer(from_fn_with_state(services.nodes, require_node));
+    let runners =
+        workflow::routes().route_layer(from_fn_with_state(tokens.clone(), require_runner));
+    let joining =
+        node_api::join_routes().route_layer(from_fn_with_state(tokens.clone(), require_join));
+    let nodes = node_api::routes()
+        .merge(agent_profiles::node_routes())
+        .merge(edge::node_routes())
+        .route_layer(from_fn_with_state(services.nodes.clone(), require_node));
     OpenApiRouter::with_openapi(ApiDocument::openapi())
-        .merge(chat::routes(services.chat, admission))
-        .merge(accounts::open_routes(services.accounts))
-        .merge(forges::open_routes(services.requests))
+        .merge(chat::routes(admission))
+        .merge(accounts::open_routes())
+        .merge(forges::open_routes())
         .merge(users)
-        .merge(egress::agent_routes(
-            services.models.egress,
-            services.administration.agents,
-            services.request_limits,
-        ))
+        .merge(egress::agent_routes())
         .merge(runners)
         .merge(joining)
         .merge(nodes)
-}
-
-fn status_services(services: &ApiServices) -> StatusServices {
-    StatusServices {
-        tasks: services.tasks.clone(),
-        nodes: services.nodes.clone(),
-        workflow: services.workflow.clone(),
-        chat: services.chat.clone(),
-        health: services.health.clone(),
-        requests: services.requests.clone(),
-        database: services.database,
-        version: env!("CARGO_PKG_VERSION"),
-        exporter: services.exporter.clone(),
-    }
 }
 
 /// The client address of a request.

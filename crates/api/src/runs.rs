@@ -19,8 +19,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(runs: RunQueries) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(show))
@@ -29,17 +30,15 @@ pub(crate) fn routes(runs: RunQueries) -> OpenApiRouter {
         .routes(routes!(explain))
         .routes(routes!(list_traces))
         .routes(routes!(show_trace))
-        .with_state(runs)
 }
 
-pub(crate) fn steering_routes(steering: RunOperations) -> OpenApiRouter {
+pub(crate) fn steering_routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(pause))
         .routes(routes!(resume))
         .routes(routes!(answer))
         .routes(routes!(retry))
         .routes(routes!(fork))
-        .with_state(steering)
 }
 
 /// Lists the runs of the caller's tasks, newest first; administrators see all.

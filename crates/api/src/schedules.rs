@@ -17,15 +17,15 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(schedules: Schedules) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get, update, delete))
         .routes(routes!(fire))
         .routes(routes!(skip_next))
         .routes(routes!(runs))
-        .with_state(schedules)
 }
 
 /// Creates a schedule.

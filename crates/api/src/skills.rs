@@ -18,8 +18,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(skills: Skills) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(load))
@@ -29,7 +30,6 @@ pub(crate) fn routes(skills: Skills) -> OpenApiRouter {
         .routes(routes!(diff))
         .routes(routes!(rollback))
         .routes(routes!(release))
-        .with_state(skills)
 }
 
 /// Lists the skills that the caller can read, newest first, without their texts.

@@ -19,6 +19,7 @@ use utoipa_axum::routes;
 
 use crate::error::ApiError;
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
 const HOME_TEXT: &str = "\
 This is a CyNode orchestrator.
@@ -58,18 +59,17 @@ pub(crate) struct StatusServices {
 }
 
 /// Routes that need no token.
-pub(crate) fn open_routes(overview: StatusServices) -> Router {
+pub(crate) fn open_routes() -> Router<ApiState> {
     Router::new()
         .route("/", axum::routing::get(home))
         .route("/healthz", axum::routing::get(|| async { "ok" }))
         .route("/readyz", axum::routing::get(ready))
         .route("/metrics", axum::routing::get(metrics))
-        .with_state(overview)
 }
 
 /// Routes for signed-in users.
-pub(crate) fn routes(overview: StatusServices) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(status)).with_state(overview)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(status))
 }
 
 impl StatusServices {

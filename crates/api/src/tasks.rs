@@ -19,11 +19,12 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
 /// The body contains the attachments, base64-encoded.
 const MAX_CREATE_BYTES: usize = 64 * 1024 * 1024;
 
-pub(crate) fn routes(tasks: TaskService) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create, list).layer(DefaultBodyLimit::max(MAX_CREATE_BYTES)))
         .routes(routes!(get, update))
@@ -32,7 +33,6 @@ pub(crate) fn routes(tasks: TaskService) -> OpenApiRouter {
         .routes(routes!(history))
         .routes(routes!(cancel))
         .routes(routes!(depend))
-        .with_state(tasks)
 }
 
 /// Creates a task. A runner claims it once its dependencies have completed.

@@ -16,13 +16,13 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(chat: Chat) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get))
         .routes(routes!(append, messages))
-        .with_state(chat)
 }
 
 /// Creates a thread and makes it the current one.

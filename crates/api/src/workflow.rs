@@ -23,15 +23,12 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedRunner;
+use crate::state::ApiState;
 
 /// Result of a handler: the response of the request, so that client and server cannot disagree on its type.
 type CallResult<R> = Result<Json<<R as RunnerRequest>::Response>, ApiError>;
 
-pub(crate) fn routes(workflow: WorkflowService) -> OpenApiRouter {
-    router().with_state(workflow)
-}
-
-fn router() -> OpenApiRouter<WorkflowService> {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(start))
         .routes(routes!(claim))
@@ -246,7 +243,7 @@ mod tests {
 
     #[test]
     fn every_call_of_the_runner_has_a_handler_and_every_handler_a_call() {
-        let document = router().into_openapi();
+        let document = routes().into_openapi();
         let served = document.paths.paths.iter().flat_map(|(path, item)| {
             let methods = [
                 item.get.is_some().then_some(CallMethod::Get),

@@ -12,9 +12,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(egress: Egress) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).with_state(egress)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
 }
 
 /// Lists model calls, newest first, with their total cost: the caller's own, or all for

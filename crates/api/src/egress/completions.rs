@@ -19,9 +19,10 @@ use crate::chat::sse_stream;
 use crate::identity::bearer_token;
 use crate::json_body;
 use crate::openai_error::OpenAiError;
+use crate::state::ApiState;
 
-pub(crate) fn routes(state: AgentEgressState) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(complete)).with_state(state)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(complete))
 }
 
 /// Creates a chat completion, for agents only. `metadata.purpose` and `metadata.prompt_hash` are recorded.

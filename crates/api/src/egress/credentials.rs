@@ -17,8 +17,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(credentials: CredentialManager) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(set))
@@ -28,7 +29,6 @@ pub(crate) fn routes(credentials: CredentialManager) -> OpenApiRouter {
         .routes(routes!(rotate))
         .routes(routes!(remove))
         .routes(routes!(rotate_key))
-        .with_state(credentials)
 }
 
 /// Lists credentials without their secrets: the caller's own, or all for administrators.

@@ -39,6 +39,7 @@ use crate::admission::hold_permit;
 use crate::anthropic_error::AnthropicError;
 use crate::identity::bearer_token;
 use crate::json_body::parse_json;
+use crate::state::ApiState;
 use response::AnswerContext;
 
 /// Header in which Anthropic's clients send an API key; here it holds an agent token.
@@ -46,8 +47,8 @@ const KEY_HEADER: &str = "x-api-key";
 /// Purpose in the call record. Anthropic's metadata names no purpose.
 const PURPOSE: &str = "agent";
 
-pub(crate) fn routes(state: AgentEgressState) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(create)).routes(routes!(count_tokens)).with_state(state)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(count_tokens))
 }
 
 /// Creates a message in Anthropic's format, for agents only. The agent token is a bearer token, or in `x-api-key`.

@@ -14,8 +14,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(egress: Egress) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(put))
@@ -23,7 +24,6 @@ pub(crate) fn routes(egress: Egress) -> OpenApiRouter {
         .routes(routes!(test))
         .routes(routes!(changes))
         .routes(routes!(models))
-        .with_state(egress)
 }
 
 /// Lists the model providers by name. Administrators only.

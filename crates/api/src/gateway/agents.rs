@@ -14,13 +14,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(agents: AgentTokens) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(issue))
-        .routes(routes!(list))
-        .routes(routes!(revoke))
-        .with_state(agents)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(issue)).routes(routes!(list)).routes(routes!(revoke))
 }
 
 /// Issues an agent token. Only this response contains its secret.

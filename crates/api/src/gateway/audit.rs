@@ -16,8 +16,9 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(audit: AuditLog) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
@@ -25,7 +26,6 @@ pub(crate) fn routes(audit: AuditLog) -> OpenApiRouter {
         .routes(routes!(verify))
         .routes(routes!(changes))
         .routes(routes!(chats))
-        .with_state(audit)
 }
 
 /// Lists tool calls, newest first: those made for the caller, or all for administrators.

@@ -14,13 +14,10 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(leases: CapabilityLeases) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(revoke))
-        .routes(routes!(rotate_key))
-        .with_state(leases)
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(revoke)).routes(routes!(rotate_key))
 }
 
 /// Lists capability leases, newest first: the caller's own, or all for administrators.

@@ -15,14 +15,14 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(rules: AccessRules) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create))
         .routes(routes!(list))
         .routes(routes!(remove))
         .routes(routes!(changes))
-        .with_state(rules)
 }
 
 /// Adds a rule. Administrators only.

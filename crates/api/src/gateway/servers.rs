@@ -14,15 +14,15 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(servers: InstalledServers) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(install))
         .routes(routes!(list))
         .routes(routes!(get))
         .routes(routes!(update))
         .routes(routes!(remove))
-        .with_state(servers)
 }
 
 /// Installs an MCP server for the caller, or for all users.

@@ -14,15 +14,15 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(settings: InstallationSettings) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
         .routes(routes!(set))
         .routes(routes!(remove))
         .routes(routes!(changes))
-        .with_state(settings)
 }
 
 /// Lists settings by name.

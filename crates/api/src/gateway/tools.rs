@@ -15,18 +15,18 @@ use utoipa_axum::routes;
 use crate::error::ApiError;
 use crate::extract::{JsonBody, PathSegment, QueryParams};
 use crate::identity::AuthenticatedUser;
+use crate::state::ApiState;
 
-pub(crate) fn routes(registry: ToolRegistry) -> OpenApiRouter {
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
         .routes(routes!(update))
         .routes(routes!(approve))
-        .with_state(registry)
 }
 
-pub(crate) fn access_routes(access: Access) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(explain)).with_state(access)
+pub(crate) fn access_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(explain))
 }
 
 /// Lists the tools that the caller may see.
