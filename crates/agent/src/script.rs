@@ -12,6 +12,7 @@ use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_llm_wire::openai::{
     ChatChunk, ChatCompletion, ChatRequest, Delta, FunctionDelta, ToolCallDelta, Usage,
 };
+use cynode_schema::{CompiledSchema, ValueQuoting};
 use cynode_wire::handoff::AgentRole;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
@@ -30,8 +31,12 @@ fn validate_arguments(tool: &str, arguments: &Value) -> Result<(), McpClientErro
     let schemas: Value = serde_json::from_str(SCHEMAS).unwrap();
     let schema = &schemas[tool]["inputSchema"];
     assert!(schema.is_object(), "there is no built-in tool {tool}");
-    let validator = jsonschema::validator_for(schema).unwrap();
-    let faults: Vec<_> = validator.iter_errors(arguments).map(|fault| fault.to_string()).collect();
+    let schema = CompiledSchema::compile(schema).unwrap();
+    let faults: Vec<_> = schema
+        .violations(arguments, ValueQuoting::Quoted, usize::MAX)
+        .into_iter()
+        .map(|violation| violation.reason)
+        .collect();
     if faults.is_empty() {
         return Ok(());
     }

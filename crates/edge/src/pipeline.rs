@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use cynode_domain::policy::{ErrorKind, Stage};
 use cynode_lease::LeaseClaims;
+use cynode_schema::{CompiledSchema, SchemaError, ValueQuoting};
 use cynode_upstream::rpc::parse_strict;
 use cynode_wire::tool_calls::{
     SandboxExec, SandboxGetFile, SandboxIds, SandboxPutFile, SandboxStreamLogs, ToolCall,
 };
-use jsonschema::Validator;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -54,7 +54,7 @@ type ParseCall = fn(Value) -> serde_json::Result<EdgeCall>;
 pub struct EdgeTool {
     pub description: &'static str,
     pub schema: Value,
-    validator: Validator,
+    compiled: CompiledSchema,
     parse: ParseCall,
 }
 
@@ -63,7 +63,7 @@ pub struct EdgeToolTable(HashMap<&'static str, EdgeTool>);
 
 impl EdgeToolTable {
     /// Compiles the schemas.
-    pub fn compile() -> Result<Self, String> {
+    pub fn compile() -> Result<Self, SchemaError> {
         let tools = [
             tool::<SandboxExec>(
                 "Runs a command in the sandbox. Returns the exit code and the tails of both streams, or status running after wait_ms.",
@@ -93,10 +93,10 @@ impl EdgeToolTable {
 fn tool<T: ToolCall>(
     description: &'static str,
     parse: ParseCall,
-) -> Result<(&'static str, EdgeTool), String> {
+) -> Result<(&'static str, EdgeTool), SchemaError> {
     let schema = T::input_schema();
-    let validator = jsonschema::validator_for(&schema).map_err(|error| error.to_string())?;
-    Ok((T::NAME, EdgeTool { description, schema, validator, parse }))
+    let compiled = CompiledSchema::compile(&schema)?;
+    Ok((T::NAME, EdgeTool { description, schema, compiled, parse }))
 }
 
 /// Every stage after authentication, in order.
@@ -142,13 +142,8 @@ fn check_arguments(tool: &EdgeTool, given: Option<&RawValue>) -> Result<Value, E
         Some(Ok(value)) => value,
         Some(Err(error)) => return refuse(ErrorKind::InvalidArguments, error.to_string()),
     };
-    let faults: Vec<String> = tool
-        .validator
-        .iter_errors(&value)
-        .take(NAMED_FAULTS)
-        // Without the values: these may be secrets.
-        .map(|error| format!("{}: {}", error.instance_path(), error.masked()))
-        .collect();
+    let violations = tool.compiled.violations(&value, ValueQuoting::Masked, NAMED_FAULTS);
+    let faults: Vec<String> = violations.iter().map(ToString::to_string).collect();
     if faults.is_empty() {
         Ok(value)
     } else {

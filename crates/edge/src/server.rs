@@ -13,6 +13,7 @@ use cynode_domain::policy::{CallStatus, Effect, ErrorKind, Stage};
 use cynode_domain::text::truncate_bytes;
 use cynode_lease::{LeaseClaims, VerifiedLease};
 use cynode_runtime::clock::SharedClock;
+use cynode_schema::SchemaError;
 use cynode_upstream::protocol::{negotiate_version, server_info};
 use cynode_upstream::rpc::{self, ClientMessage, RawFields, RpcError};
 use cynode_wire::capability_leases::EDGE_ORIGIN_PREFIX;
@@ -88,7 +89,7 @@ impl EdgeServer {
         log: EdgeAuditLog,
         tools: Arc<dyn EdgeTools>,
         clock: SharedClock,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SchemaError> {
         let table = EdgeToolTable::compile()?;
         let rates = Mutex::new(CallRates { since: Instant::now(), counts: HashMap::new() });
         Ok(Self { node_slug, trust, log, table, tools, clock, rates })

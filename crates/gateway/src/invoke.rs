@@ -263,7 +263,7 @@ fn bad_response(why: impl Into<Box<dyn Error>>) -> CallFailure {
 fn check_output(tool: &PolicyTool, value: &Value) -> Result<(), CallFailure> {
     match &tool.output {
         None => Ok(()),
-        Some(Ok(validator)) if validator.is_valid(value) => Ok(()),
+        Some(Ok(schema)) if schema.is_valid(value) => Ok(()),
         Some(_) => Err(bad_response("the result does not match the tool's output schema")),
     }
 }

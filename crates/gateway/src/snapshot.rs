@@ -11,7 +11,7 @@ use cynode_domain::ids::{ProfileId, ServerId, UserId};
 use cynode_domain::policy::rules::{AccessRule, AccessedServer, INVOKE, TOOL};
 use cynode_domain::policy::{ToolScope, allowlist};
 use cynode_resources::profiles::NarrowingProfile;
-use jsonschema::Validator;
+use cynode_schema::{CompiledSchema, SchemaError};
 use serde_json::Value;
 
 use cynode_upstream::mirrored_headers;
@@ -80,9 +80,9 @@ pub struct PolicyTool {
     /// The rules that match it.
     pub(crate) rules: Vec<Arc<AccessRule>>,
     /// Validates its arguments; an error if its schema is invalid.
-    pub(crate) input: Result<Validator, String>,
+    pub(crate) input: Result<CompiledSchema, SchemaError>,
     /// Validates its structured results.
-    pub(crate) output: Option<Result<Validator, String>>,
+    pub(crate) output: Option<Result<CompiledSchema, SchemaError>>,
     /// The arguments that are mirrored in headers, in the revision that has such headers.
     pub(crate) mirrored: Vec<MirroredArgument>,
     /// Its entry in a list at `/mcp`.
@@ -299,8 +299,8 @@ fn build_tool(
 }
 
 /// Compiles a schema. References to other documents are not resolved: there is no network access.
-fn compile(schema: &Value) -> Result<Validator, String> {
-    jsonschema::options().build(schema).map_err(|error| error.to_string())
+fn compile(schema: &Value) -> Result<CompiledSchema, SchemaError> {
+    CompiledSchema::compile(schema)
 }
 
 fn scoped_ids(schema: &Value) -> ScopedIds {

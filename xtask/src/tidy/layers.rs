@@ -14,6 +14,7 @@ const LAYERS: &[(&str, u8)] = &[
     (FAULT, 0),
     ("cynode-domain", 0),
     ("cynode-http", 0),
+    ("cynode-schema", 0),
     ("cynode-workflow-state", 1),
     ("cynode-knowledge", 2),
     ("cynode-lease", 2),

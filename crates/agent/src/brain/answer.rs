@@ -3,6 +3,7 @@
 use cynode_domain::text::truncate_chars;
 use cynode_llm::{first_json_object, parse_tool_calls};
 use cynode_llm_wire::openai::{AssistantMessage, ChatCompletion};
+use cynode_schema::{CompiledSchema, ValueQuoting};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -49,18 +50,11 @@ pub(super) fn validate_answer<D: BrainDecision>(
     question: &D,
     value: &Value,
 ) -> Result<D::Answer, String> {
-    let validator =
-        jsonschema::validator_for(&question.schema()).map_err(|fault| fault.to_string())?;
-    let faults: Vec<String> = validator
-        .iter_errors(value)
-        .take(NAMED_FAULTS)
-        .map(|fault| {
-            format!(
-                "{}: {}",
-                fault_path(&fault.instance_path().to_string()),
-                truncate_fault(&fault.to_string())
-            )
-        })
+    let schema = CompiledSchema::compile(&question.schema()).map_err(|fault| fault.to_string())?;
+    let violations = schema.violations(value, ValueQuoting::Quoted, NAMED_FAULTS);
+    let faults: Vec<String> = violations
+        .iter()
+        .map(|fault| format!("{}: {}", fault_path(&fault.path), truncate_fault(&fault.reason)))
         .collect();
     if !faults.is_empty() {
         return Err(faults.join("; "));
@@ -95,8 +89,8 @@ fn invalid_answer(fault: &str) -> AnswerFault {
     AnswerFault::Invalid(truncate_fault(fault))
 }
 
-fn fault_path(path: &str) -> String {
-    if path.is_empty() { "the answer".to_owned() } else { path.to_owned() }
+fn fault_path(path: &str) -> &str {
+    if path.is_empty() { "the answer" } else { path }
 }
 
 fn truncate_fault(text: &str) -> String {

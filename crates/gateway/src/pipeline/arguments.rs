@@ -1,6 +1,7 @@
 //! Stage `arguments`: size and schema.
 
 use cynode_domain::policy::{ErrorKind, Stage};
+use cynode_schema::{CompiledSchema, SchemaViolation, ValueQuoting};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -31,30 +32,27 @@ pub fn check(tool: &PolicyTool, given: Option<&RawValue>, max_bytes: u64) -> Res
         }
         Some(Err(error)) => return refuse(ErrorKind::InvalidArguments, error.to_string()),
     };
-    let validator = match &tool.input {
-        Ok(validator) => validator,
+    let schema = match &tool.input {
+        Ok(schema) => schema,
         Err(fault) => {
             let text = format!("the schema of \"{}\" is invalid: {fault}", tool.name);
             return refuse(ErrorKind::InvalidSchema, text);
         }
     };
-    if validator.is_valid(&value) {
+    if schema.is_valid(&value) {
         Ok(value)
     } else {
-        refuse(ErrorKind::InvalidArguments, describe_violations(validator, &value))
+        refuse(ErrorKind::InvalidArguments, describe_violations(schema, &value))
     }
 }
 
 /// The violations, without the values: these may be secrets.
-fn describe_violations(validator: &jsonschema::Validator, value: &Value) -> String {
-    let fault = |error: jsonschema::ValidationError<'_>| {
-        let at = error.instance_path().to_string();
-        let at = if at.is_empty() { "arguments".to_owned() } else { at };
-        let text = format!("{at}: {}", error.masked());
-        text.chars().take(FAULT_CHARS).collect::<String>()
+fn describe_violations(schema: &CompiledSchema, value: &Value) -> String {
+    let violations = schema.violations(value, ValueQuoting::Masked, NAMED_FAULTS);
+    let describe = |violation: &SchemaViolation| {
+        violation.describe("arguments").chars().take(FAULT_CHARS).collect::<String>()
     };
-    let named: Vec<_> = validator.iter_errors(value).take(NAMED_FAULTS).map(fault).collect();
-    named.join("; ")
+    violations.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

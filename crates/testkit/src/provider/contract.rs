@@ -3,6 +3,7 @@
 //! Servers differ: some ignore parameters they do not support, and only the response shows it. A scripted
 //! provider enforces one of these contracts on every scripted response, and answers probes itself.
 
+use cynode_schema::CompiledSchema;
 use serde_json::{Map, Value, json};
 
 use super::scripted_response::{Answer, ResponseKind};
@@ -84,7 +85,7 @@ impl StructuredOutputContract {
             (Self::LlamaCpp, OutputConstraint::Schema(schema), call) => {
                 let text = call.map_or_else(|| message.text(), |(_, arguments)| arguments);
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
-                if !jsonschema::is_valid(schema, &value) {
+                if !CompiledSchema::compile(schema).is_ok_and(|schema| schema.is_valid(&value)) {
                     let why = format!("the grammar does not allow {text}");
                     return Answer::status(400, &why);
                 }
