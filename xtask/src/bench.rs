@@ -5,5 +5,6 @@ pub mod build;
 pub mod chat;
 pub mod gateway;
 pub mod program;
+pub mod retrieval;
 pub mod workflow;
 pub mod wrapper;

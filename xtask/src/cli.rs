@@ -125,6 +125,8 @@ pub enum BenchSubcommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Measure how well questions find their passages, next to plain BM25 and to pgvector, which is installed once
+    Retrieval,
     /// Measure sandboxes next to plain processes and `bwrap`, and requests out of them
     Sandbox {
         /// Passed on to the benchmark
@@ -202,6 +204,7 @@ pub fn run(cli: Cli, out: &mut dyn Write) -> Result<ExitCode> {
         XtaskCommand::Bench(BenchSubcommand::Pm { args }) => {
             tool::run_and_check(&mut bench::program::build_benchmark(WHOLE_SYSTEM, "pm", &args)?)?
         }
+        XtaskCommand::Bench(BenchSubcommand::Retrieval) => bench::retrieval::run()?,
         XtaskCommand::Bench(BenchSubcommand::Sandbox { args }) => {
             prepare::ensure_bubblewrap()?;
             let mut bench = bench::program::build_benchmark(WHOLE_SYSTEM, "sandbox", &args)?;

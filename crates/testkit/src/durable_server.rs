@@ -28,7 +28,15 @@ impl DurableServer {
     ///
     /// When PostgreSQL is not installed, with instructions.
     pub fn start() -> io::Result<Self> {
-        let server = Self::create()?;
+        let server = Self::create(PostgresTools::find())?;
+        server.start_postgres()?;
+        Ok(server)
+    }
+
+    /// Starts a server of another installation, given by the directory of its programs. The user `postgres` must be
+    /// able to read it.
+    pub fn start_with_programs(programs: &Path) -> io::Result<Self> {
+        let server = Self::create(PostgresTools::in_directory(programs.to_path_buf()))?;
         server.start_postgres()?;
         Ok(server)
     }
@@ -36,7 +44,7 @@ impl DurableServer {
     /// Starts a server that accepts only encrypted connections, at a TCP port. Its certificate is valid for
     /// `localhost`.
     pub fn start_with_tls(certificate: &TestCertificate) -> io::Result<(Self, u16)> {
-        let mut server = Self::create()?;
+        let mut server = Self::create(PostgresTools::find())?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let data = server.data_dir();
         for (file, text) in [
@@ -55,8 +63,7 @@ impl DurableServer {
         Ok((server, port))
     }
 
-    fn create() -> io::Result<Self> {
-        let tools = PostgresTools::find();
+    fn create(tools: PostgresTools) -> io::Result<Self> {
         let unique = tempfile::Builder::new().prefix("cynode-durable-").tempdir()?;
         let base = unique.keep();
         // Accessible, but not listable, for the user that root runs the server as.

@@ -39,6 +39,11 @@ impl PostgresTools {
         else {
             panic!("{INSTALL_HINT}");
         };
+        Self::in_directory(programs)
+    }
+
+    /// The programs in this directory.
+    pub(crate) fn in_directory(programs: PathBuf) -> Self {
         Self { programs, other_user: (own_uid() == 0).then(unprivileged_user) }
     }
 

@@ -6,4 +6,5 @@ mod world;
 mod access;
 mod backends;
 mod isolation;
+mod pgvector;
 mod quality;

@@ -1,6 +1,7 @@
 //! How well questions find the passages that answer them, next to plain BM25 over the same passages in the same run.
 //!
-//! Two corpora: the documents of this repository, and those of an invented harbour. The ranking was finished before the
+//! Two corpora: the documents of this repository, and those of an invented harbour. `cargo xtask bench retrieval` adds the
+//! extension pgvector, with the same vectors. The ranking was finished before the
 //! questions were written. Who changes it looks at those of the set `tune` only.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,7 @@ use cynode_knowledge::{chunk_document, content_hash, is_skipped_folder, kind_of_
 use cynode_retrieval::{NewDocument, VectorBackend as _};
 use serde::Deserialize;
 
+use crate::pgvector::PgvectorIndex;
 use crate::world::KnowledgeWorld;
 
 const WANTED: usize = 5;
@@ -143,7 +145,9 @@ fn rank_of<'a>(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_find_their_passages_no_worse_than_with_plain_bm25() {
     let world = KnowledgeWorld::open(cynode_testkit::sqlite_database()).await;
+    let pgvector = PgvectorIndex::start_if_installed().await;
     let (mut asked, mut all_own, mut all_plain) = (0, vec![], vec![]);
+    let mut all_pgvector = vec![];
     for corpus in corpora() {
         let (profile, passages) = ingest(&world, &corpus).await;
         for question in &corpus.questions {
@@ -158,11 +162,15 @@ async fn questions_find_their_passages_no_worse_than_with_plain_bm25() {
             );
         }
         let (bm25, embedded) = (PlainBm25::count(&passages), embed_all(&passages));
+        if let Some(index) = &pgvector {
+            index.fill(&embedded).await;
+        }
         for set in ["tune", "measure"] {
             let questions: Vec<&Question> =
                 corpus.questions.iter().filter(|question| question.set == set).collect();
             asked += questions.len();
             let (mut own, mut plain, mut vectors) = (vec![], vec![], vec![]);
+            let mut peer = vec![];
             for question in questions {
                 let hits = world.backend.search(profile, question.ask.clone(), 5).await.unwrap();
                 own.push(rank_of(question, hits.iter().map(|hit| (&*hit.path, &*hit.text))));
@@ -170,13 +178,19 @@ async fn questions_find_their_passages_no_worse_than_with_plain_bm25() {
                 let query = embed(&question.ask);
                 let scores = embedded.iter().map(|vector| cosine(&query, vector)).collect();
                 vectors.push(rank_by(question, &passages, scores));
+                if let Some(index) = &pgvector {
+                    let found = index.search(&query, WANTED).await.into_iter();
+                    let found = found.map(|number| &passages[number]);
+                    peer.push(rank_of(question, found.map(|(path, _, text)| (&**path, &**text))));
+                }
             }
-            for (what, ranks) in
-                [("own", &own), ("plain BM25", &plain), ("vectors alone", &vectors)]
-            {
+            let mut rows = vec![("own", &own), ("plain BM25", &plain), ("vectors alone", &vectors)];
+            rows.extend(pgvector.is_some().then_some(("pgvector, HNSW", &peer)));
+            for (what, ranks) in rows {
                 println!("{}, {set}: {what}: {}", corpus.name, Figures::from_ranks(ranks));
             }
             all_own.extend(own);
+            all_pgvector.extend(peer);
             all_plain.extend(plain);
         }
     }
@@ -185,6 +199,12 @@ async fn questions_find_their_passages_no_worse_than_with_plain_bm25() {
     println!("all {asked}: own: {own}; plain BM25: {plain}");
     assert!(own.recall >= plain.recall, "{own} {plain}");
     assert!(own.mean_reciprocal_rank >= plain.mean_reciprocal_rank, "{own} {plain}");
+    if pgvector.is_some() {
+        let peer = Figures::from_ranks(&all_pgvector);
+        println!("all {asked}: pgvector, HNSW: {peer}");
+        assert!(own.recall >= peer.recall, "{own} {peer}");
+        assert!(own.mean_reciprocal_rank >= peer.mean_reciprocal_rank, "{own} {peer}");
+    }
 }
 
 /// The rank of the right passage by these scores, over all passages.
