@@ -143,7 +143,7 @@ fn check_arguments(tool: &EdgeTool, given: Option<&RawValue>) -> Result<Value, E
         Some(Err(error)) => return refuse(ErrorKind::InvalidArguments, error.to_string()),
     };
     let violations = tool.compiled.violations(&value, ValueQuoting::Masked, NAMED_FAULTS);
-    let faults: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    let faults: Vec<String> = violations.iter().map(|it| it.describe("arguments")).collect();
     if faults.is_empty() {
         Ok(value)
     } else {
